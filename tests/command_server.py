@@ -6,12 +6,9 @@ of a short command.
 `command_client.py` hands on what a process is started with, and ends as that process does.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os
-import random
 import select
 import signal
 import socket
@@ -83,7 +80,6 @@ def run_command(arguments: list[str], folder: str, environment: dict[str, str], 
     os.environ.clear()
     os.environ.update(environment)
     time.tzset()
-    random.seed()
     sys.argv[1:] = arguments
     return main()
 

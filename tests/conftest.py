@@ -4,7 +4,7 @@ Every test runs with an environment of its own: `state_dir` (autouse) points NOT
 clears NOTEBOOK_*, XDG_*, GIT_*, MONGODB_URL and REDIS_URL, and gives git an identity.
 
     folder              an empty folder for a notebook, outside `state_dir`
-    copies              `Copies` of notebooks that this worker has made
+    copies              `Copies`: notebooks that are made once in a run, and copied for each test
     rng                 a `random.Random` seeded by the run's seed and the test's name
     cpu_limit           fails a test that works for longer than a text of its size may take, on however busy a machine
     mongodb_url         MongoDB shared by all workers; use it with one of these database names:
@@ -25,16 +25,18 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import mkdtemp
 
 import hypothesis
 import pytest
 
-from tests.copies import Copies
 from tests.fault_proxy import FaultProxy
 from tests.servers import (
     MongoClient,
@@ -55,6 +57,31 @@ _patient = hypothesis.settings(
 )
 hypothesis.settings.register_profile("default", _patient, max_examples=50)
 hypothesis.settings.load_profile("default")
+
+
+class Copies:
+    """Notebooks that were made below a folder. To copy one takes less time than to make it again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def put(self, make: Callable[[Path], object], root: Path) -> Path:
+        """Copy the notebook that `make` makes in an empty folder to `root`, and its state to the test's."""
+        kept = self._folder / f"{make.__name__}-{datetime.now(UTC):%Y-%m-%d}"  # notes may name today
+        if not kept.exists():
+            self._make(make, kept)
+        shutil.copytree(kept / "notebook", root, dirs_exist_ok=True)
+        shutil.copytree(kept / "state", os.environ["NOTEBOOK_STATE_DIR"])
+        return root
+
+    def _make(self, make: Callable[[Path], object], kept: Path) -> None:
+        work = Path(mkdtemp(dir=self._folder))
+        (work / "made").mkdir()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("NOTEBOOK_STATE_DIR", str(work / "state"))
+            make(work / "made")
+        (work / "made").rename(work / "notebook")  # a copy then is a notebook that has moved, which keeps its state
+        work.rename(kept)
 
 
 @pytest.hookimpl(tryfirst=True)

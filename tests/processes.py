@@ -1,7 +1,5 @@
 """Other processes and threads in tests: the command line, and functions that work while a test does."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import subprocess

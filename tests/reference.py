@@ -3,8 +3,6 @@
 `test_docs` compares the files with what this makes, so that they cannot say anything else than the program does.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 import types

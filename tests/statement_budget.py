@@ -5,8 +5,6 @@ its figure by 15 %; `whole` (notebook_sync and prompt) and `tests` may not. A ro
 a limit of its own in `over`. Exit status 1 where something is over its limit.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 import tomllib

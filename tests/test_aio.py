@@ -1,7 +1,5 @@
 """The notebook in an asyncio program: the same answers, a loop that never waits, and an end when it is asked for."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -25,16 +23,6 @@ def root(folder: Path) -> Path:
     return write_files(folder, FILES)
 
 
-@pytest.fixture
-def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
-    """Lets no read and no create pass until it is opened."""
-    made = Gate()
-    for name in ("read", "create"):
-        monkeypatch.setattr(NoteService, name, made.before(getattr(NoteService, name)))
-    yield made
-    made.opened.set()
-
-
 class Gate:
     """Where calls wait in their threads."""
 
@@ -52,6 +40,16 @@ class Gate:
 
     async def is_reached(self) -> None:
         assert await asyncio.to_thread(self.reached.acquire, timeout=_DEADLINE)
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    """Lets no read and no create pass until it is opened."""
+    made = Gate()
+    for name in ("read", "create"):
+        monkeypatch.setattr(NoteService, name, made.before(getattr(NoteService, name)))
+    yield made
+    made.opened.set()
 
 
 def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:

@@ -1,7 +1,5 @@
 """The documentation against the tree: commands, options, links, packages and modules that it names exist."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import pkgutil

@@ -1,7 +1,5 @@
 """The sixteen laws of the architecture, each shown once, by files, processes and servers."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import threading

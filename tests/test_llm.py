@@ -1,7 +1,5 @@
 """A language model is asked for a struct or a text, whatever its server can do, and whatever comes back."""
 
-from __future__ import annotations
-
 import json
 import logging
 import socket

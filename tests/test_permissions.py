@@ -1,7 +1,5 @@
 """The table of who may do what, and that no other spelling of a path is less guarded."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

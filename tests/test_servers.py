@@ -1,7 +1,5 @@
 """The server fixtures themselves; and the fault proxy, against an echo server."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """notebook.toml: every key has a default, and a wrong one is an error with path, line and what would be right."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from zoneinfo import ZoneInfo

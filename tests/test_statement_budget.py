@@ -1,7 +1,5 @@
 """The statement budget, on trees of a few statements."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

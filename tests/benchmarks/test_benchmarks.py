@@ -1,7 +1,5 @@
 """The benchmarks' own parts: what the table says, and that each limit does its work."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,17 +1,14 @@
 """A small notebook, and the servers over it that the tests of HTTP and MCP speak to."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from notebook_sync import Notebook
 from notebook_sync.surfaces.mcp import resources
-from tests.copies import Copies
-from tests.surfaces.mcp_clients import mcp_on_a_port
-from tests.surfaces.serving import SESSIONS, Served, make_notebook, served
+from tests.conftest import Copies
+from tests.surfaces.serving import SESSIONS, Served, make_notebook, mcp_on_a_port, served
 
 
 @pytest.fixture(scope="session")
@@ -33,9 +30,15 @@ def make_synced(root: Path) -> None:
 
 
 @pytest.fixture
-def notebook(copies: Copies, folder: Path) -> Iterator[Notebook]:
+def make() -> Callable[[Path], None]:
+    """What makes the notebook; some modules have another one."""
+    return make_synced
+
+
+@pytest.fixture
+def notebook(copies: Copies, folder: Path, make: Callable[[Path], None]) -> Iterator[Notebook]:
     """The notebook, synced."""
-    with Notebook.open(copies.put(make_synced, folder)) as notebook:
+    with Notebook.open(copies.put(make, folder)) as notebook:
         notebook.sync()
         yield notebook
 

@@ -1,7 +1,5 @@
 """The command line as its users meet it: real processes in a real folder."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

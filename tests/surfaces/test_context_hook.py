@@ -1,12 +1,10 @@
 """The hook of agent programs: at each message, pointers to notes or nothing, and never a failure."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread, current_thread
 from typing import Any
@@ -22,7 +20,6 @@ from notebook_sync.surfaces.cli.connect import CLIENTS
 from notebook_sync.surfaces.cli.hook import HookEvent, answer_of, event_of
 from notebook_sync.surfaces.cli.main import run
 from prompt import count_tokens
-from tests.copies import Copies
 from tests.services.conftest import OWNER, PILOT, SCRIBE, STRANGER, write_files
 from tests.services.private_world import CANARY, OUTSIDERS, build
 from tests.waiting import eventually
@@ -53,10 +50,8 @@ def make_notes(root: Path) -> None:
 
 
 @pytest.fixture
-def notebook(copies: Copies, folder: Path) -> Iterator[Notebook]:
-    with Notebook.open(copies.put(make_notes, folder)) as notebook:
-        notebook.sync()
-        yield notebook
+def make() -> Callable[[Path], None]:
+    return make_notes
 
 
 def message(text: str = QUESTION, **said: Any) -> HookEvent:

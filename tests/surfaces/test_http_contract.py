@@ -1,8 +1,6 @@
 """The API is what its OpenAPI document says: generated requests, right and wrong ones, find no server error and no
 answer of another status, type or shape."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

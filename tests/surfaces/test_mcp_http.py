@@ -1,7 +1,5 @@
 """MCP over streamable HTTP, on a real port: who asks is whose token it is, and who is notified of what."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,20 @@ from notebook_sync.registry import OPERATIONS
 from notebook_sync.surfaces.background import following
 from notebook_sync.surfaces.http.guard import MCP_SESSIONS
 from notebook_sync.surfaces.mcp import resources
-from tests.surfaces.mcp_clients import ACCEPT, ERAS, HELLO, mcp_on_a_port, over_http
-from tests.surfaces.serving import NO_TLS, OWNER, SCRIBE, SESSIONS, STRANGER, bytes_of, token_of
+from tests.surfaces.serving import (
+    ACCEPT,
+    ERAS,
+    HELLO,
+    NO_TLS,
+    OWNER,
+    SCRIBE,
+    SESSIONS,
+    STRANGER,
+    bytes_of,
+    mcp_on_a_port,
+    over_http,
+    token_of,
+)
 from tests.waiting import eventually
 
 PROMPT, PLAN = "notebook://prompt", "notebook://note/pages/plan"

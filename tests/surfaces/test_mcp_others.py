@@ -1,7 +1,5 @@
 """What others wrote for MCP, against the server: the TypeScript SDK's client, and the protocol's own scenarios."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -9,13 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from notebook_sync import Notebook
-from tests.servers import unavailable
-from tests.surfaces.mcp_clients import mcp_on_a_port
-from tests.surfaces.serving import OWNER, token_of
+from tests.surfaces.serving import OWNER, mcp_on_a_port, npm_file, token_of
 
 # Those that need no tools, resources and prompts of the suite's own.
 SCENARIOS = (
@@ -24,30 +19,22 @@ SCENARIOS = (
 )
 
 
-@pytest.fixture(scope="session")
-def node_modules() -> Path:
-    folder = os.environ.get("NOTEBOOK_TEST_NODE_MODULES")
-    if not folder:
-        unavailable("NOTEBOOK_TEST_NODE_MODULES names no folder")
-    return Path(folder)
-
-
-def test_the_typescript_client_over_stdio(notebook: Notebook, node_modules: Path) -> None:
+def test_the_typescript_client_over_stdio(notebook: Notebook) -> None:
     started = (sys.executable, "-m", "notebook_sync", "-C", str(notebook.root), "mcp", "--session", "owner")
-    check(conversation(node_modules, notebook.root, "stdio", *started), notebook.root)
+    check(conversation(notebook.root, "stdio", *started), notebook.root)
 
 
-def test_the_typescript_client_over_http(notebook: Notebook, url: str, node_modules: Path) -> None:
-    check(conversation(node_modules, notebook.root, "http", url, token_of(notebook, OWNER)), notebook.root)
+def test_the_typescript_client_over_http(notebook: Notebook, url: str) -> None:
+    check(conversation(notebook.root, "http", url, token_of(notebook, OWNER)), notebook.root)
 
 
-def conversation(node_modules: Path, root: Path, *how: str) -> dict[str, Any]:
+def conversation(root: Path, *how: str) -> dict[str, Any]:
     """What the client was answered, by step. A rule is changed by hand as soon as it has subscribed to the prompt."""
-    repository = str(Path(__file__).parents[2])
+    npm_file("@modelcontextprotocol/sdk/package.json")
     answers: dict[str, Any] = {}
     with subprocess.Popen(
         ["node", str(Path(__file__).with_name("mcp_client.mjs")), *how],
-        env={**os.environ, "NOTEBOOK_TEST_NODE_MODULES": str(node_modules), "PYTHONPATH": repository},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         stdout=subprocess.PIPE,
         text=True,
     ) as client:
@@ -78,10 +65,10 @@ def check(answers: dict[str, Any], root: Path) -> None:
     assert answers["updated"] == "notebook://prompt"
 
 
-def test_the_scenarios_of_the_protocols_own_suite_pass(notebook: Notebook, tmp_path: Path, node_modules: Path) -> None:
+def test_the_scenarios_of_the_protocols_own_suite_pass(notebook: Notebook, tmp_path: Path) -> None:
     token = token_of(notebook, OWNER)
     with mcp_on_a_port(notebook, lambda app: Sending(app, token)) as url:
-        program = node_modules / "@modelcontextprotocol/conformance/dist/index.js"
+        program = npm_file("@modelcontextprotocol/conformance/dist/index.js")
         command = ("node", str(program), "server", "--url", url, "-o", str(tmp_path))
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     for scenario in SCENARIOS:

@@ -1,7 +1,5 @@
 """`notebook-sync mcp` as the process that an agent program starts, spoken to by the official SDK's client."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -20,8 +18,7 @@ from mcp_types import CallToolResult, ListToolsResult, TextContent, TextResource
 
 from notebook_sync import Notebook, Session
 from tests.processes import start_command
-from tests.surfaces.mcp_clients import ERAS, HELLO, over_stdio
-from tests.surfaces.serving import bytes_of, make_notebook
+from tests.surfaces.serving import ERAS, HELLO, bytes_of, make_notebook, over_stdio
 
 CORE_BYTES, ALL_BYTES = 8 << 10, 16 << 10
 READING = {"notebook_read", "notebook_search", "notebook_list"}

@@ -1,7 +1,5 @@
 """The memory tool's six commands over a notebook: its published words, and the notebook's own permissions."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +11,7 @@ from hypothesis import strategies as st
 
 from notebook_sync import Notebook, Session
 from notebook_sync.surfaces.memory_tool import LONGEST_VIEW, MOST_LINES, MemoryTool, MemoryToolError
-from tests.surfaces.serving import bytes_of
+from tests.surfaces.serving import bytes_of, refusals, unchanged
 
 FERRY = "/memories/pages/ferry.md"
 ORDERS = b"<!-- how to -->\n\n## Preferences\n\n- Tea\n"
@@ -51,10 +49,6 @@ def memory(notebook: Notebook) -> MemoryTool:
 def write(root: Path, path: str, raw: bytes) -> None:
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     (root / path).write_bytes(raw)
-
-
-def refusals(notebook: Notebook) -> list[dict[str, Any]]:
-    return [event for event in notebook.core.events.read() if event["kind"] == "refused"]
 
 
 class TestView:
@@ -154,11 +148,10 @@ class TestCreate:
 
     @pytest.mark.parametrize("name", ["notes.txt", "notes", "progress.json"])
     def test_only_markdown_is_a_note(self, memory: MemoryTool, root: Path, name: str) -> None:
-        before = bytes_of(root)
-        answer = memory.call({"command": "create", "path": f"/memories/{name}", "file_text": "x"})
+        with unchanged(root):
+            answer = memory.call({"command": "create", "path": f"/memories/{name}", "file_text": "x"})
         assert answer.startswith("Error: ")
         assert ".md" in answer
-        assert bytes_of(root) == before
 
 
 class TestEdits:
@@ -245,10 +238,12 @@ class TestDeleteAndRename:
 
     @pytest.mark.parametrize("path", ["/memories", "/memories/", "/memories/./", "/memories//"])
     def test_the_root_stays(self, notebook: Notebook, root: Path, path: str) -> None:
-        memory, before = MemoryTool(notebook, Session.owner()), bytes_of(root)
-        assert memory.call({"command": "delete", "path": path}).startswith("Error: Cannot delete")
-        assert memory.call({"command": "rename", "old_path": path, "new_path": "/memories/x"}).startswith("Error: Can")
-        assert bytes_of(root) == before
+        memory = MemoryTool(notebook, Session.owner())
+        with unchanged(root):
+            deleted = memory.call({"command": "delete", "path": path})
+            renamed = memory.call({"command": "rename", "old_path": path, "new_path": "/memories/x"})
+        assert deleted.startswith("Error: Cannot delete")
+        assert renamed.startswith("Error: Can")
 
 
 def asked(name: str, path: str, **more: Any) -> dict[str, Any]:
@@ -290,9 +285,8 @@ REFUSED = [
 def test_what_cannot_be_done_is_said_in_the_published_words(
     memory: MemoryTool, root: Path, command: dict[str, Any], answer: str
 ) -> None:
-    before = bytes_of(root)
-    assert memory.call(command) == answer
-    assert bytes_of(root) == before
+    with unchanged(root):
+        assert memory.call(command) == answer
 
 
 GUARDED = (
@@ -344,12 +338,11 @@ def test_no_command_changes_what_is_not_the_sessions_to_change(
 ) -> None:
     (root / "pages/link.md").symlink_to("../runtime/standing-orders.md")
     (root / "linked").symlink_to("runtime")
-    before = bytes_of(root)
-    for command in aimed(path):
-        block = MemoryTool(notebook, session).tool_result("toolu_1", command)
-        assert block["is_error"], block
-        assert "Secret" not in block["content"]
-    assert bytes_of(root) == before
+    with unchanged(root):
+        for command in aimed(path):
+            block = MemoryTool(notebook, session).tool_result("toolu_1", command)
+            assert block["is_error"], block
+            assert "Secret" not in block["content"]
 
 
 @each_guarded
@@ -376,9 +369,8 @@ def test_a_refused_replacement_does_not_tell_whether_a_text_is_there(
 def test_a_folder_that_holds_what_is_guarded_stays_whole(
     notebook: Notebook, root: Path, session: Session, command: dict[str, Any]
 ) -> None:
-    before = bytes_of(root)
-    assert MemoryTool(notebook, session).tool_result("", command)["is_error"]
-    assert bytes_of(root) == before
+    with unchanged(root):
+        assert MemoryTool(notebook, session).tool_result("", command)["is_error"]
     assert len(refusals(notebook)) == 1
 
 

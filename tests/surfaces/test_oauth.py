@@ -1,7 +1,5 @@
 """Remote clients of MCP: they register, the owner lets them in, and what an attacker tries instead is refused."""
 
-from __future__ import annotations
-
 import base64
 import html
 import re
@@ -29,8 +27,7 @@ from notebook_sync.errors import UsageError
 from notebook_sync.services import tokens
 from notebook_sync.surfaces.http import oauth
 from notebook_sync.surfaces.http.app import API, asgi
-from tests.surfaces.mcp_clients import ACCEPT, ERAS, HELLO
-from tests.surfaces.serving import OWNER, make_notebook, token_of
+from tests.surfaces.serving import ACCEPT, ERAS, HELLO, OWNER, make_notebook, token_of
 from tests.surfaces.test_serve import serving
 
 PUBLIC, BACK, STATE = "https://notes.example", "http://127.0.0.1:5000/back?app=1", "s t&=ä"

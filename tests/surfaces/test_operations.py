@@ -1,12 +1,10 @@
 """Every operation of the registry, by every way to it: the same call gets the same answer, or the same refusal."""
 
-from __future__ import annotations
-
 import json
 import random
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -23,8 +21,8 @@ from notebook_sync.surfaces.cli.index import COMMANDS
 from notebook_sync.surfaces.cli.main import run
 from notebook_sync.surfaces.http.app import API, openapi
 from notebook_sync.surfaces.tools import ALL, call_tool, tool_definitions
+from tests.conftest import Copies
 from tests.context.bridge_server import bridge_command
-from tests.copies import Copies
 from tests.llm_server import LlmServer, llm_server, says
 from tests.services.conftest import FILES, add_settings, write_files
 
@@ -92,10 +90,8 @@ CALLS: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.fixture
-def notebook(folder: Path) -> Iterator[Notebook]:
-    with Notebook.open(write_files(folder, FILES)) as notebook:
-        notebook.sync()
-        yield notebook
+def make() -> Callable[[Path], None]:
+    return make_for_examples
 
 
 @pytest.fixture(scope="module")

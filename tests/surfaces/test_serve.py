@@ -1,7 +1,5 @@
 """`notebook-sync serve` as a process: it answers, follows the files, and ends when it is asked to."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import socket

@@ -1,11 +1,11 @@
 """Fixtures: the dashboard in this process, logged in (`pages`), and in Chromium at a real port (`browser`, `site`)."""
 
-from __future__ import annotations
-
+import html
 import os
+import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,6 @@ from starlette.testclient import TestClient
 from notebook_sync import Notebook, Session
 from notebook_sync.store.rows import Is
 from notebook_sync.surfaces.http.app import asgi
-from tests.copies import Copies
 from tests.services.conftest import add_settings, write_files
 from tests.surfaces.serving import make_notebook, on_a_port
 
@@ -115,13 +114,10 @@ def make_trusting(root: Path) -> None:
 
 
 @pytest.fixture
-def notebook(copies: Copies, folder: Path, request: pytest.FixtureRequest) -> Iterator[Notebook]:
-    """The notebook as `make_harbour` makes it, or as the test asks for it by `owned` or `trusting`."""
+def make(request: pytest.FixtureRequest) -> Callable[[Path], None]:
+    """What makes the notebook: the harbour, or what the test asks for by `owned` or `trusting`."""
     makers = {"owned": make_owned, "trusting": make_trusting}
-    make = next((makers[name] for name in makers if name in request.fixturenames), make_harbour)
-    with Notebook.open(copies.put(make, folder)) as opened:
-        opened.sync()
-        yield opened
+    return next((makers[name] for name in makers if name in request.fixturenames), make_harbour)
 
 
 @pytest.fixture
@@ -158,6 +154,15 @@ def shown(answer: Response, *texts: str, status: int = 200) -> str:
     assert answer.status_code == status, answer.text
     assert [each for each in texts if each not in answer.text] == []
     return answer.text
+
+
+def texts_of(pages: TestClient, address: str, more: str) -> Iterator[str]:
+    """The pages of a long list; `more` is what the link to the next one says."""
+    while address:
+        text = pages.get(address).text
+        yield text
+        link = re.search(rf'href="([^"]+)">{more}', text)
+        address = html.unescape(link[1]) if link else ""
 
 
 @pytest.fixture(scope="module")  # while it is there, an event loop runs in this thread

@@ -1,28 +1,23 @@
-"""The dashboard in Chromium: actions in place, live updates, keys, hostile notes, accessibility."""
+"""The dashboard in Chromium: actions in place, live updates, keys, hostile notes, accessibility; and the consent page,
+to which another site leads, and which leads back to the client."""
 
-from __future__ import annotations
-
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
 
+import httpx2
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+from starlette.types import Receive, Scope, Send
 
+from notebook_sync import Notebook
 from notebook_sync.surfaces.dashboard.tables import PAGES
+from notebook_sync.surfaces.http.app import asgi
 from tests.surfaces.dashboard.conftest import Site, faults_of, logged_in
+from tests.surfaces.serving import npm_file, on_a_port
+from tests.surfaces.test_oauth import BACK, asked, register
 
 WIDTHS = (1280, 768, 360)
-
-
-def axe_source() -> str:
-    """axe-core as npm installed it."""
-    folder = os.environ.get("NOTEBOOK_TEST_NODE_MODULES", "")
-    path = Path(folder) / "axe-core/axe.min.js"
-    if not folder or not path.is_file():
-        pytest.skip("NOTEBOOK_TEST_NODE_MODULES has no axe-core")
-    return path.read_text()
 
 
 def test_an_action_happens_in_place_and_is_taken_back(page: Page, site: Site) -> None:
@@ -124,7 +119,6 @@ def test_hostile_notes_run_nothing_and_ask_nobody(page: Page, site: Site) -> Non
     faults = faults_of(page, site)
     for path in ("/note/pages/hostile", "/note/pages/deep", "/facts", "/facts?query=script", "/palette?q=script"):
         page.goto(f"{site.base}{path}")
-        page.wait_for_load_state("load")
     page.goto(f"{site.base}/facts")
     page.keyboard.press("Control+k")
     page.keyboard.type("script")
@@ -139,7 +133,7 @@ def test_pages_have_no_accessibility_findings_and_fit(chromium: Browser, site: S
 
 def findings(chromium: Browser, site: Site, paths: Sequence[str]) -> list[tuple[str, str, str]]:
     """What axe finds on pages in light and dark, and where a page is wider than a window."""
-    axe, found = axe_source(), []
+    axe, found = npm_file("axe-core/axe.min.js").read_text(), []
     with logged_in(chromium, site, bypass_csp=True) as page:  # for axe alone
         for path in paths:
             page.emulate_media(color_scheme="light")
@@ -167,3 +161,44 @@ def test_pages_work_without_javascript(chromium: Browser, site: Site, path: str)
         expect(page.get_by_role("status").filter(has_text="Done:")).to_be_visible()
         page.get_by_role("button", name="Undo").click()
         expect(page.get_by_role("status").filter(has_text="Done:")).to_be_visible()
+
+
+# ---- remote clients
+
+
+def test_another_site_leads_through_the_login_to_the_consent_and_back(
+    notebook: Notebook, context: BrowserContext
+) -> None:
+    apps: list[Any] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await apps[0](scope, receive, send)
+
+    with on_a_port(app) as (_, port):
+        link = notebook.admin.login_link(port)
+        public = link.partition("/login")[0]
+        apps.append(asgi(notebook, dashboard=True, public_url=public))
+        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+            request = asked(register(client), resource=f"{public}/mcp")
+        page = context.new_page()
+
+        def other_site(route: Route) -> None:
+            body = f'<a href="{public}/authorize?{urlencode(request).replace("&", "&amp;")}">Connect</a>'
+            route.fulfill(content_type="text/html", body=body)
+
+        page.route("https://client.example/**", other_site)
+        page.route(f"{BACK.partition('?')[0]}**", lambda route: route.fulfill(content_type="text/html", body="<p>Done"))
+        page.goto("https://client.example/")
+        page.get_by_role("link", name="Connect").click()
+        page.get_by_label("The owner's token").fill(notebook.admin.show_token().token)
+        page.get_by_role("button", name="Log in").click()
+        page.get_by_label("Agent name").fill("far")
+        page.get_by_role("button", name="Allow").click()
+        page.get_by_text("Done").wait_for()
+        assert parse_qs(urlsplit(page.url).query)["state"] == [request["state"]]
+        # With the cookie, which a request from another site does not carry, no second login.
+        page.goto("https://client.example/")
+        page.get_by_role("link", name="Connect").click()
+        page.get_by_role("button", name="Refuse").click()
+        page.get_by_text("Done").wait_for()
+        assert parse_qs(urlsplit(page.url).query)["error"] == ["access_denied"]

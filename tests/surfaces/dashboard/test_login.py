@@ -1,7 +1,5 @@
 """Who gets into the dashboard, by what, and where."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode, urlsplit
 

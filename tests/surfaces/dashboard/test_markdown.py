@@ -1,7 +1,5 @@
 """Notes as markup: what is kept, what is text, and how long any bytes take."""
 
-from __future__ import annotations
-
 import re
 import time
 from random import Random

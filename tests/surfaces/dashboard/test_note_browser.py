@@ -1,15 +1,12 @@
 """Pages of notes in Chromium: writing while others write, drafts, keys, a page without JavaScript, accessibility."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from notebook_sync import Session
 from tests.surfaces.dashboard.conftest import Site, faults_of, logged_in
 from tests.surfaces.dashboard.test_browser import findings
+from tests.surfaces.serving import SCRIBE
 
-SCRIBE = Session.task("scribe")
 PLAN = "pages/plan.md"
 
 
@@ -218,8 +215,7 @@ def test_hostile_notes_run_nothing_in_any_page(page: Page, site: Site, name: str
     content = f"{text_of(site, name)}<img src=x onerror=alert(1)>\n"
     site.notebook.notes.edit(name, "write", content=content)
     for path in (f"/edit/{name}", f"/history/{name}", f"/graph/{name}", f"/delete/{name}", "/notes?query=alert"):
-        page.goto(f"{site.base}{path}")
-        page.wait_for_load_state("networkidle" if "edit" not in path else "load")
+        page.goto(f"{site.base}{path}", wait_until="networkidle" if "edit" not in path else "load")
     page.goto(f"{site.base}/edit/{name}")
     expect(page.locator("#preview article")).to_be_visible()
     assert faults == []

@@ -1,7 +1,5 @@
 """Pages of notes as a browser without JavaScript has them: the list, a note, the editor, history, activity, links."""
 
-from __future__ import annotations
-
 import html
 import re
 from typing import Any
@@ -9,13 +7,12 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from notebook_sync import Notebook, Session
+from notebook_sync import Notebook
 from notebook_sync.surfaces.dashboard.editor import packed, unpacked, why_not_here
 from notebook_sync.surfaces.dashboard.past import difference_of
-from tests.surfaces.dashboard.conftest import shown
+from tests.surfaces.dashboard.conftest import shown, texts_of
 from tests.surfaces.dashboard.test_pages import fields_of, undo_of
-
-SCRIBE = Session.task("scribe")
+from tests.surfaces.serving import SCRIBE
 
 
 def write(notebook: Notebook, path: str, text: str | bytes) -> None:
@@ -56,13 +53,8 @@ def test_long_lists_of_notes_have_pages(notebook: Notebook, pages: TestClient) -
     for number in range(110):
         (notebook.root / f"pages/n{number}.md").write_text(f"# Note {number}\n")
     notebook.sync()
-    seen: list[str] = []
-    address = "/notes?folder=pages"
-    while address:
-        text = pages.get(address).text
-        seen += re.findall(r'<h2><a href="([^"]+)">', text)
-        more = re.search(r'href="([^"]+)">Older', text)
-        address = html.unescape(more[1]) if more else ""
+    texts = "".join(texts_of(pages, "/notes?folder=pages", "Older"))
+    seen = re.findall(r'<h2><a href="([^"]+)">', texts)
     assert len(seen) == len(set(seen)) == 113
 
 

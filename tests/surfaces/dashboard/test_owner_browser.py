@@ -1,7 +1,5 @@
 """The owner's pages in Chromium: actions in place, keys alone, no JavaScript, hostile texts, accessibility, widths."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -125,7 +123,6 @@ def test_hostile_texts_run_nothing_and_ask_nobody(owned: Notebook, page: Page, s
     seen = faults_of(page, site)
     for path in OWNER_PAGES:
         page.goto(f"{site.base}{path}")
-        page.wait_for_load_state("load")
     page.goto(f"{site.base}/review/facts")
     expect(page.locator("[data-later]")).to_contain_text("The toll is ten crowns")
     assert seen == []

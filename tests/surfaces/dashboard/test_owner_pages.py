@@ -1,7 +1,5 @@
 """Today, the prompt, reminders, rules, and what the owner decides, as a browser without JavaScript has them."""
 
-from __future__ import annotations
-
 import html
 import re
 from datetime import UTC, datetime, timedelta
@@ -16,9 +14,7 @@ from notebook_sync.services.fact_upkeep import tend_facts
 from notebook_sync.surfaces.dashboard.runtime import days_left
 from tests.surfaces.dashboard.conftest import OWNER_PAGES, days_from_now, shown
 from tests.surfaces.dashboard.test_pages import FRAGMENT, fields_of, undo_of
-from tests.surfaces.serving import bytes_of
-
-SCRIBE = Session.task("scribe")
+from tests.surfaces.serving import SCRIBE, bytes_of, unchanged
 
 
 def form_of(text: str, label: str) -> dict[str, str]:
@@ -167,11 +163,10 @@ def test_what_is_typed_becomes_one_line(
 def test_a_form_that_says_nothing_known_changes_nothing(
     owned: Notebook, pages: TestClient, address: str, fields: dict[str, str]
 ) -> None:
-    before = bytes_of(owned.root)
-    answer = pages.post(address, data=fields)
+    with unchanged(owned.root):
+        answer = pages.post(address, data=fields)
     assert 400 <= answer.status_code < 500
     assert 'role="alert"' in answer.text
-    assert bytes_of(owned.root) == before
 
 
 def test_the_rules_say_what_applies_to_somebody_and_why(owned: Notebook, pages: TestClient) -> None:

@@ -1,7 +1,5 @@
 """The pages as a browser without JavaScript has them: lists, forms, dry runs, errors."""
 
-from __future__ import annotations
-
 import html
 import re
 from typing import Any
@@ -17,7 +15,7 @@ from notebook_sync.surfaces.dashboard import browse
 from notebook_sync.surfaces.dashboard.forms import NOT_ASKED
 from notebook_sync.surfaces.dashboard.shell import state_of
 from notebook_sync.surfaces.dashboard.tables import PAGES, address_of
-from tests.surfaces.dashboard.conftest import shown
+from tests.surfaces.dashboard.conftest import shown, texts_of
 from tests.surfaces.serving import bytes_of
 
 load_operations()
@@ -165,13 +163,7 @@ def test_a_box_is_ticked_and_unticked(notebook: Notebook, pages: TestClient) -> 
 def test_long_lists_have_pages(notebook: Notebook, pages: TestClient) -> None:
     for number in range(120):
         notebook.stream.log(f"Line {number} of many")
-    seen: list[str] = []
-    path = "/stream"
-    while path:
-        text = pages.get(path).text
-        seen += re.findall(r"Line \d+ of many", text)
-        more = re.search(r'href="([^"]+)">Next page', text)
-        path = html.unescape(more[1]) if more else ""
+    seen = re.findall(r"Line \d+ of many", "".join(texts_of(pages, "/stream", "Next page")))
     assert len(seen) == len(set(seen)) == 120
 
 
