@@ -1,6 +1,7 @@
 """`notebook-sync serve` as a process: it answers, follows the files, and ends when it is asked to."""
 
 import contextlib
+import os
 import signal
 import socket
 import subprocess
@@ -109,15 +110,29 @@ def test_python_callers_get_the_error(root: Path) -> None:
         serve(notebook, port=70_000)
 
 
-@pytest.mark.parametrize("arguments", [[], ["--no-dashboard"]])
-def test_it_prints_a_link_to_the_dashboard_unless_there_is_none(root: Path, arguments: list[str]) -> None:
-    with serving(root, "--no-watch", *arguments) as (process, url):
-        assert process.stdout is not None
-        server = urlsplit(url)
-        if arguments:
-            assert get(f"http://{server.netloc}/login").status_code == 404
-            return
-        link = urlsplit(process.stdout.readline().split()[1])
-        answer = get(f"http://{server.netloc}{link.path}?{link.query}", Host=link.netloc)
-        assert (answer.status_code, answer.headers["location"]) == (303, "/")
-        assert link.port == server.port
+def test_without_a_dashboard_there_is_no_login(root: Path) -> None:
+    with serving(root, "--no-watch", "--no-dashboard") as (_, url):
+        assert get(f"http://{urlsplit(url).netloc}/login").status_code == 404
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_it_prints_a_link_to_the_dashboard_on_a_terminal_and_how_to_get_one_in_a_log(
+    root: Path, is_terminal: bool
+) -> None:
+    reader, writer = os.openpty() if is_terminal else os.pipe()
+    with (
+        os.fdopen(reader) as lines,
+        start_command("-C", root, "serve", "--port", "0", "--no-watch", stdout=writer) as process,
+    ):
+        os.close(writer)
+        try:
+            server, printed = urlsplit(lines.readline().split()[1]), lines.readline()
+            if not is_terminal:
+                assert "code=" not in printed
+                printed = run_command("-C", root, *printed.split("notebook-sync ")[1].split()).stdout
+            link = urlsplit(next(word for word in printed.split() if word.startswith("http")))
+            answer = get(f"http://{server.netloc}{link.path}?{link.query}", Host=link.netloc)
+        finally:
+            process.kill()
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert link.port == server.port

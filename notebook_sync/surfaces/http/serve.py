@@ -60,7 +60,9 @@ def serve(
 
 
 def _dashboard_line(notebook: Notebook, port: int) -> str:
-    """Where the dashboard is. Where no link can be made, who has a cookie still gets in."""
+    """How its user logs in to the dashboard. Where no link can be made, who has a cookie still gets in."""
+    if not sys.stdout.isatty():  # a log, which holds no secret
+        return f"dashboard: for a link that logs in, run: notebook-sync token link --port {port}"
     try:
         return f"dashboard {notebook.admin.login_link(port)} (counts once, for 10 minutes)"
     except NotebookError as error:
