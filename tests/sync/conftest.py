@@ -106,9 +106,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "notebook"
-    folder.mkdir()
+def root(folder: Path) -> Path:
     return folder
 
 

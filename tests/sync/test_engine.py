@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from dataclasses import asdict
+from itertools import count
 from typing import Any
 
 import pytest
@@ -61,17 +62,14 @@ def test_a_damaged_index_is_set_aside_and_filled_again(world: World, monkeypatch
 
 def test_a_file_that_changes_all_the_time_is_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("notebook_sync.sync.engine._ROUNDS", 2)
-    read = world.engine._reader.tree.read
-    number = 0
+    tree: Any = world.engine._reader.tree
+    read, texts = tree.read, count()
 
     def changing(path: str) -> Any:
-        nonlocal number
-        number += 1
         found = read(path)
-        world.write(path, f"{number}")
+        world.write(path, f"{next(texts)}")
         return found
 
-    tree: Any = world.engine._reader.tree
     monkeypatch.setattr(tree, "read", changing, raising=False)
     (warning,) = world.sync().warnings
     assert warning == "good.md is still being written; sync again"

@@ -90,9 +90,8 @@ def test_a_reworded_fact_keeps_its_use(notebook: World, in_between: bool) -> Non
 
 
 def test_a_new_fact_decays_as_the_settings_say(world: World) -> None:
-    world.save({"notebook.toml": "[memory]\ndecay_rate = 0.5\n", NOTES: facts(FERRY)})
-    world.engine = world.restarted()
-    world.save({NOTES: facts(FERRY, KEY)})
+    world.configure("[memory]\ndecay_rate = 0.5\n")
+    world.save({NOTES: facts(KEY)})
     assert world.facts()[KEY]["decay_rate"] == 0.5
 
 
