@@ -20,18 +20,20 @@ from notebook_sync.__main__ import main
 from notebook_sync.notebook import load_operations
 from prompt import count_tokens
 
-_SURFACES = ("cli.commands", "cli.render", "http.serve", "mcp.server", "dashboard.app")
+_LOADED = (
+    *("surfaces.cli.commands", "surfaces.cli.render", "surfaces.http.serve", "surfaces.mcp.server"),
+    *("surfaces.dashboard.app", "search.embed_static"),
+)
 _LARGEST = 1 << 20
 
 
 def load() -> None:
-    """Load all that commands load, each when it needs it."""
-    load_operations()
-    for name in _SURFACES:
-        importlib.import_module(f"notebook_sync.surfaces.{name}")
+    """Load what commands load when they need it. What is not there is nothing to fail for: it only takes its time."""
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # no thread outlives a fork
-    with suppress(ImportError):
-        importlib.import_module("notebook_sync.search.embed_static")
+    load_operations()
+    for name in _LOADED:
+        with suppress(ImportError):
+            importlib.import_module(f"notebook_sync.{name}")
     count_tokens("")
 
 
