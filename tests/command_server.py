@@ -28,7 +28,7 @@ _LARGEST = 1 << 20
 
 
 def load() -> None:
-    """Load what commands load when they need it. What is not there is nothing to fail for: it only takes its time."""
+    """Load what commands load when they need it. A module that does not exist is left out: this only saves time."""
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # no thread outlives a fork
     load_operations()
     for name in _LOADED:
@@ -38,8 +38,8 @@ def load() -> None:
 
 
 def serve(address: str) -> int:
-    """Start a process for each client until the input ends. Each is a return from here, too: a fork of this one."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # those that look after the commands need no farewell
+    """Start a process for each client until the input ends. Each process is a fork of this one, and returns too."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that look after a command
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(address)
         listener.listen()
@@ -53,8 +53,8 @@ def serve(address: str) -> int:
 
 
 def look_after(client: socket.socket) -> int:
-    """Start the command of one client; tell it the process' id, and its exit code at the end. A client that ends first
-    takes the command along."""
+    """Start the command of one client; send it the process' id, and its exit code at the end. If the client ends first,
+    the command is killed."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     said, streams, *_ = socket.recv_fds(client, _LARGEST, 3)
     pid = os.fork()
