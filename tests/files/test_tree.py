@@ -6,7 +6,6 @@ import fcntl
 import itertools
 import os
 import signal
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,6 @@ from notebook_sync.model import UNSETTLED
 from notebook_sync.permissions import NO_MEMBERS
 from notebook_sync.settings import NotebookTable
 from tests.files.notebooks import fail_with, tree_of, write
-from tests.processes import repeating
 
 
 def scanned(folder: Path, files: dict[str, bytes | str], **settings: object) -> Scan:
@@ -235,14 +233,20 @@ def test_what_is_no_readable_note_is_refused(folder: Path) -> None:
     assert len([*Path("/proc/self/fd").iterdir()]) == opened
 
 
-def test_a_read_is_never_torn(folder: Path) -> None:
-    write(folder, {"a.md": b"0" * 300_000})
-    digits, tree = itertools.cycle((b"1", b"2")), tree_of(folder)
-    file = (folder / "a.md").open("r+b", buffering=0)
-    with file, repeating(lambda: os.pwrite(file.fileno(), next(digits) * 300_000, 0)):
-        for _ in range(50):
-            with suppress(UnreadableFile):  # written to all the time
-                assert len(set(tree.read("a.md").raw)) == 1
+def test_a_read_is_never_torn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is written anew after each of the first parts that are read."""
+    write(folder, {"a.md": b"0" * 300})
+    digits, pread = iter(b"1234"), os.pread
+
+    def written_to_meanwhile(fd: int, size: int, at: int) -> bytes:
+        read = pread(fd, size, at)
+        for digit in itertools.islice(digits, 1):
+            write(folder, {"a.md": bytes([digit]) * 300})
+        return read
+
+    monkeypatch.setattr(beneath, "_CHUNK", 100)
+    monkeypatch.setattr(beneath.os, "pread", written_to_meanwhile)
+    assert tree_of(folder).read("a.md").raw == b"4" * 300
 
 
 def test_a_file_under_a_lease_keeps_nobody_waiting(folder: Path) -> None:
