@@ -161,7 +161,7 @@ def test_events_are_listed_and_followed_as_any_process_records_them(notebook: No
         eventually(lambda: other.core.events.record("refused", SCRIBE, path="a") or seen, "an event is followed")
     thread.join()
     events = notebook.core.events.read()
-    assert notebook.core.events.knows(events[0]["id"])
+    assert notebook.core.index.events.one(events[0]["id"])
     assert [event["id"] for event in notebook.core.events.read(events[0]["id"])] == [each["id"] for each in events[1:]]
     assert next(notebook.admin.follow_events(since="0"))["path"] == "a"
     rows = notebook.admin.events(limit=1)
