@@ -1,7 +1,5 @@
 """Examples in Markdown files: below an introduction, a title and some texts each, all ended by a line of one dot."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

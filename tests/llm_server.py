@@ -8,8 +8,6 @@
 `JUNK`, `PROSE`, `REFUSAL`, `CUT_OFF`, `CRASH` and `HANG` are what bad servers and models do.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress

@@ -1,7 +1,5 @@
 """`python -m tests.benchmarks [ROW…]`: measure the rows, print the table, and write JSON when asked to."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

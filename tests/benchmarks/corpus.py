@@ -1,7 +1,5 @@
 """Notebooks to measure with: on one version of Python, a seed gives the same notes, however many are written."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter

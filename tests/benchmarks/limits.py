@@ -3,8 +3,6 @@
 Each function runs in a process of its own.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """What a measurement is and how one is taken: in a process of its own, three times, by its median."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -3,8 +3,6 @@
 Each function runs in a process of its own and returns seconds.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from functools import partial

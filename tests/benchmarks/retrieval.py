@@ -14,8 +14,6 @@ among the first.
 With a second stage, `hybrid` alone is measured, and of the READMEs only the reworded ones: its vectors take minutes.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -1,7 +1,5 @@
 """The rows of the table: each measures the product and the limit, in the same run on the same files."""
 
-from __future__ import annotations
-
 import shutil
 import statistics
 import subprocess

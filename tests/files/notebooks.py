@@ -1,7 +1,5 @@
 """A notebook's folder with what reads and writes it, and systems on which single steps fail."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from hashlib import sha256

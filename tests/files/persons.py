@@ -1,7 +1,5 @@
 """A person and an agent who write one note as fast as they can, a process each, and what each of them knows of it."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """A git repository as a person has one, around a notebook, and what `History` keeps in it."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path

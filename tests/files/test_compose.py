@@ -1,7 +1,5 @@
 """What the program writes reads back as it was given, whatever it looks like."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 

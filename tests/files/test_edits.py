@@ -1,7 +1,5 @@
 """Each action, in Markdown: fixtures are in tests/fixtures/edits.md. And what a file that is edited may be."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

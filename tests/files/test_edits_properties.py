@@ -1,7 +1,5 @@
 """What holds for every edit of every file: nothing but the edit changes, and it can be taken back."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from datetime import UTC

@@ -1,7 +1,5 @@
 """What is read as a fact, how a text becomes one, and how facts are put into files and taken out."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st

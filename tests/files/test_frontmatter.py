@@ -1,7 +1,5 @@
 """Frontmatter: exact to the character, safe whatever it says, and never in the way of the text."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, date, datetime
 from typing import Any

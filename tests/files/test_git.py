@@ -1,7 +1,5 @@
 """A commit holds exactly what was written, in whatever state the repository is, and takes nothing else along."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

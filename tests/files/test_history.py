@@ -1,7 +1,5 @@
 """The versions of a note: who changed it when, through renames that are certain, and never another note's."""
 
-from __future__ import annotations
-
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path

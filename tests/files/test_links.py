@@ -1,7 +1,5 @@
 """Links and #tags: what counts, what does not, and on which line."""
 
-from __future__ import annotations
-
 import pytest
 
 from notebook_sync.files.parse import links_of, tags_of

@@ -1,7 +1,5 @@
 """One writer and one follower at a time, named to the others, and gone with their process."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

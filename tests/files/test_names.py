@@ -1,7 +1,5 @@
 """What names mean: notes, system folders, copies, and names that no new note gets."""
 
-from __future__ import annotations
-
 import pytest
 
 from notebook_sync.files.names import copies_among, copy_of, is_note_name, is_system_folder, twin, why_not

@@ -1,7 +1,5 @@
 """Bytes → Note, field by field as the notebook's format describes them, and whatever the bytes."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import UTC, date, datetime

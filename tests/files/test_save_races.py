@@ -1,7 +1,5 @@
 """Races of a person against an agent, and of links against reads and writes: nothing is lost, nothing gets out."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """Changing one note: what is asked for and nothing else, durable, and as it was when anything fails."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

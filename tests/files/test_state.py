@@ -1,7 +1,5 @@
 """Where a notebook's state is, whose it is, and who may read it."""
 
-from __future__ import annotations
-
 import json
 import pwd
 import shutil

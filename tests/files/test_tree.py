@@ -1,7 +1,5 @@
 """Looking at the notebook's folder, and reading one file of it."""
 
-from __future__ import annotations
-
 import fcntl
 import itertools
 import os

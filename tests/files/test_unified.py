@@ -1,7 +1,5 @@
 """Differences that `patch` applies, in bounded time."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 from pathlib import Path

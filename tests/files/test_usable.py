@@ -1,7 +1,5 @@
 """Whether a file is whole, and fit to be shown."""
 
-from __future__ import annotations
-
 import pytest
 
 from notebook_sync.files.beneath import conflict_marks, looks_unfinished, why_unusable

@@ -5,8 +5,6 @@ NOTEBOOK_TEST_COMMONMARK and NOTEBOOK_TEST_BLNS are JSON files; NOTEBOOK_TEST_RE
 which every eighth is taken, by size.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Sequence

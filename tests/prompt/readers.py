@@ -4,8 +4,6 @@ A block is `[type, first line, last line, blocks in it]`, lines from 1 and witho
 definitions are left out: markdown-it has no block for them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

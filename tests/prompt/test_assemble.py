@@ -1,7 +1,5 @@
 """The prompt: its order, its frame, its limits, who sees what, and what never changes it."""
 
-from __future__ import annotations
-
 import gc
 import json
 import re

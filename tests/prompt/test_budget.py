@@ -1,7 +1,5 @@
 """Counting is exact and stays off the network; a total is shared so that nobody is left with nothing."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.resources
 import socket

@@ -1,7 +1,5 @@
 """Dates as people write them: which are read, when what carries them holds, and what is suggested for the others."""
 
-from __future__ import annotations
-
 from datetime import date, datetime, time, timedelta
 
 import pytest

@@ -1,7 +1,5 @@
 """`explain` says where a text is and what took it out of the prompt; `compare` what a change does to the prompt."""
 
-from __future__ import annotations
-
 import doctest
 import json
 import subprocess

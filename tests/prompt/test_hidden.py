@@ -1,7 +1,5 @@
 """Comments, expired rules and frontmatter never reach a model; code and everything else does, unchanged."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import pytest

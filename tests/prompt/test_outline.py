@@ -1,7 +1,5 @@
 """The outline reads the blocks that other parsers read, at any depth, and says where in the text they are."""
 
-from __future__ import annotations
-
 import gc
 import re
 import weakref

@@ -1,7 +1,5 @@
 """The cut: what stays, what leaves, and what no text and no cap can make it do."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import cache

@@ -4,8 +4,6 @@ One function quotes everything after the files, and text from outside is quoted 
 with a tag or a heading, whatever characters end its lines and wherever it is cut.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import datetime

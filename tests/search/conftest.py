@@ -1,7 +1,5 @@
 """An empty index, notes as sync writes them to it, and an embedder that needs no model."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing

@@ -1,7 +1,5 @@
 """A server that speaks as OpenAI's embeddings do, and answers what a test says."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Vectors of texts: from the table in the package, and from a server that may answer anything."""
 
-from __future__ import annotations
-
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor

@@ -1,8 +1,6 @@
 """A note as passages: where each is, what a model is given and a search quotes of it, and that nothing is lost or shown
 that is hidden."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

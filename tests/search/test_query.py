@@ -1,8 +1,6 @@
 """Searches by words, by meaning and by both: what is found, in which order, quoted and explained how, and what answers
 where there is no meaning to be had."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import get_args
 

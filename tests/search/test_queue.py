@@ -1,7 +1,5 @@
 """Which rows lack vectors, and how they get them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ranking, by the letter of its formula: features, score, neighbours, cut-off."""
 
-from __future__ import annotations
-
 import math
 import random
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Every script and spelling, through a whole search: what `grep` finds is found first."""
 
-from __future__ import annotations
-
 import random
 from typing import get_args
 

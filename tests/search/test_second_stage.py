@@ -1,7 +1,5 @@
 """The second stage: a model of sentences adds to the score, and its trouble costs nothing but that."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The one tokenizer: what `grep` finds, search finds, in every script and spelling."""
 
-from __future__ import annotations
-
 import sqlite3
 import unicodedata
 from contextlib import closing

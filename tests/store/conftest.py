@@ -1,7 +1,5 @@
 """Indexes, and notebooks that are published to real servers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A notebook's index with a publisher to real servers, and what programs find there."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """An analyzer that anybody can follow, and rows as a sync would put them."""
 
-from __future__ import annotations
-
 import hashlib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

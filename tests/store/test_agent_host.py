@@ -1,7 +1,5 @@
 """A program of the original design works on the same servers, before, during and after our first publication."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import closing

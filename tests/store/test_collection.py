@@ -1,7 +1,5 @@
 """Rows go in, and come out as they were; what the database keeps stays."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 

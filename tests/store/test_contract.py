@@ -1,7 +1,5 @@
 """The index against simpler models of it: conditions, and what is kept whatever happens to the files."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from datetime import timedelta

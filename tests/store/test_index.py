@@ -1,7 +1,5 @@
 """The file: created, shared, replaced, damaged, upgraded, and always usable by the next process."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

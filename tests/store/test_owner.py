@@ -1,7 +1,5 @@
 """Whose a server is: other notebooks, clones, copied state folders, restored and rebuilt indexes."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import nullcontext
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What the feed brings to the servers, row by row."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, date, datetime

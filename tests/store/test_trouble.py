@@ -1,8 +1,6 @@
 """Servers that hang, reset, vanish, come back empty, or carry out a write late. Nothing else waits, and all is
 published again."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

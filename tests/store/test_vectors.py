@@ -1,7 +1,5 @@
 """The nearest vectors are those that a comparison with each would find, whatever changed meanwhile."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Words: found by any term, in the table that the audience decides; statistics of what everybody may read."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from pathlib import Path

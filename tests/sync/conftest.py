@@ -3,8 +3,6 @@
 A notebook is followed from a thread, and a reader may poll its index meanwhile.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterator

@@ -5,8 +5,6 @@ replay when files and index ever disagree. Each round of operations has a seed o
 failure is replayed by itself.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

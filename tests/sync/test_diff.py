@@ -1,7 +1,5 @@
 """The decision table of `sync/diff.py`, a test per line, and who gets which id. No disk, no index."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any

@@ -1,7 +1,5 @@
 """`sync`, `rebuild` and `verify` as commands use them."""
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """The watcher of the operating system, faked at its one seam: what it loses is found, and its end is not the end."""
 
-from __future__ import annotations
-
 import queue
 from collections.abc import Iterator
 from pathlib import Path

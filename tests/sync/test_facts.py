@@ -1,7 +1,5 @@
 """Rows of facts follow what files state: use goes along with a fact that is moved, reworded, archived or comes back."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

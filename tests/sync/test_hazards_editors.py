@@ -1,7 +1,5 @@
 """How editors write: nobody who reads the index meanwhile sees a deleted note or half a file."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Files as nobody should write them: each is indexed, or refused with a reason, and stops no other (laws 1, 2, 9)."""
 
-from __future__ import annotations
-
 import os
 import unicodedata
 from collections.abc import Mapping

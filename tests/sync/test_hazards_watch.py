@@ -1,7 +1,5 @@
 """What a watcher misses, and what it must not take for an end: the notebook is followed all the same (law 4)."""
 
-from __future__ import annotations
-
 import contextlib
 import mmap
 import os

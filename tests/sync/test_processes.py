@@ -1,7 +1,5 @@
 """Several processes, and processes that end at any moment: the index ends with what is on disk (laws 6, 7)."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What a change leaves: versions and breadcrumbs, stream lines, events, authors by intent, and who may read it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any

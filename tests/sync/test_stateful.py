@@ -4,8 +4,6 @@ Hypothesis shrinks a failure to its shortest life and prints how to replay it. `
 ones.
 """
 
-from __future__ import annotations
-
 import random
 import shutil
 import tempfile

@@ -3,8 +3,6 @@
 Tests call the methods in any order; `check` proves that the index is what the files say once all is quiet.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
