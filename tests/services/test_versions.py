@@ -19,6 +19,7 @@ from tests.services.conftest import (
     assert_raises,
     git,
     make_repository,
+    synced,
     text_of,
     write_files,
 )
@@ -89,6 +90,17 @@ def test_an_agent_goes_back_over_its_own_changes_only(kept: Notebook) -> None:
     kept.notes.undo(FERRY, SCRIBE)
     assert text_of(kept, FERRY) == "third"
     assert kept.core.events.read()[-1]["action"] == "undo"
+
+
+def test_an_agent_takes_no_mark_of_others_words_away_by_going_back(root: Path) -> None:
+    add_settings(root, '[permissions]\nnotebook_edit = "notes"\n')
+    with synced(root) as notebook:
+        notebook.notes.edit(FERRY, "set_frontmatter", SCRIBE, content="provenance: external")
+        for rev in ("", notebook.notes.history(FERRY).results[-1].rev):
+            assert_raises(NotPermitted, notebook.notes.undo, FERRY, SCRIBE, rev=rev, match="without `provenance")
+        assert "provenance: external" in text_of(notebook, FERRY)
+        notebook.notes.undo(FERRY, OWNER)
+        assert "provenance" not in text_of(notebook, FERRY)
 
 
 def test_a_version_that_is_named_comes_back_to_the_byte(kept: Notebook) -> None:
