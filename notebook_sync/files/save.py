@@ -45,7 +45,7 @@ _ELSEWHERE = "it is on another file system than .notebook, where only you can wr
 # The digests of the texts that may be dropped, and the end of the note's path.
 _SWAP = re.compile(r"\.([0-9a-f]{16})-([0-9a-f]{16})-[0-9a-f]{16}-(.*)")
 _TAIL = 100
-_NOREPLACE, _EXCHANGE = 1, 2
+_NOREPLACE, _EXCHANGE, _HERE = 1, 2, -100  # of renameat2; AT_FDCWD
 # What a kernel, a file system or a sandbox answers that does not know a call.
 _UNSUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM})
 
@@ -323,6 +323,11 @@ def _dress(fd: int, like: int) -> None:
         for name in os.listxattr(like):
             with suppress(OSError):
                 os.setxattr(fd, name, os.getxattr(like, name))
+
+
+def exchange(one: Path, other: Path) -> None:
+    """Let two files or folders of one file system change places, at once. Raises OSError."""
+    _rename(_HERE, str(one), _HERE, str(other), _EXCHANGE)
 
 
 def _rename(folder: int, name: str, target: int, new: str, how: int) -> None:

@@ -9,7 +9,6 @@ import os
 import shutil
 from collections.abc import Collection, Mapping, Sized
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from notebook_sync.errors import GitFailed, NoSuchNote, Refused
 from notebook_sync.files.beneath import digest_of
 from notebook_sync.files.git import LONG_SECONDS, Repository, has_git, run_git
 from notebook_sync.files.history import PRIVATE
-from notebook_sync.files.save import tail_of
+from notebook_sync.files.save import exchange, tail_of
 from notebook_sync.services.core import Core
 from notebook_sync.services.fact_changes import Draft
 from notebook_sync.services.importing import Purged
@@ -168,7 +167,7 @@ def _remove_copies(core: Core, text: _Text) -> list[str]:
     """Copies in `.notebook` and the state folder, and a note's private history; what could not be removed."""
     state = core.place.state
     tails = tuple(f"-{tail_of(path)}" for path in text.paths)
-    digests = tuple(sha256(os.fsencode(path)).hexdigest() for path in text.paths)
+    digests = tuple(digest_of(os.fsencode(path)) for path in text.paths)
     named = {f"{digest[:16]}.md" for digest in digests}
     of_prompts = (core.place.lock_folder / "good", state / "trusted")
     for folder in (core.place.private / "replaced", state / "recovered", state / "accepted", *of_prompts):
@@ -185,16 +184,14 @@ def _remove_copies(core: Core, text: _Text) -> list[str]:
 
 def _rewrite_history(core: Core, folder: Path, paths: Collection[str]) -> None:
     """Make the private repository again without these paths; snapshots keep their names."""
-    new, old = folder.with_name("history.new"), folder.with_name("history.old")
-    for left in (new, old):  # by a purge that was interrupted
-        shutil.rmtree(left, ignore_errors=True)
+    new = folder.with_name("history.new")
+    shutil.rmtree(new, ignore_errors=True)  # left by a purge that was interrupted
     Repository.private(new)
     others = [".", *(f":(exclude,literal){path}" for path in paths)]
     stream = run_git(folder, "--git-dir=.", "fast-export", "--all", "--", *others, seconds=LONG_SECONDS)
     run_git(new, "--git-dir=.", "fast-import", "--quiet", "--force", given=stream, seconds=LONG_SECONDS)
-    folder.rename(old)
-    new.rename(folder)
-    shutil.rmtree(old)
+    exchange(new, folder)  # there is a history at every moment
+    shutil.rmtree(new)
     for row in core.index.checkpoints.find(heavy=True):
         if row["commit"] and (snapshot := core.snapshots.read(row["id"])):
             core.index.checkpoints.put([{**row, "commit": snapshot.commit}])

@@ -4,12 +4,14 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import redis
 
 from notebook_sync import Notebook
 from notebook_sync.errors import NoSuchNote, NotPermitted, UsageError
+from notebook_sync.services import purge
 from notebook_sync.store.rows import Is
 from notebook_sync.surfaces.cli.main import run
 from tests.servers import MongoClient, Server
@@ -110,9 +112,17 @@ def test_no_byte_of_a_purged_note_is_left(filled: Notebook) -> None:
 
 def test_what_an_interrupted_purge_left_is_removed(filled: Notebook) -> None:
     private = filled.core.place.state / "history.git"
-    old = shutil.copytree(private, private.with_name("history.old"))
+    left = shutil.copytree(private, private.with_name("history.new"))
     assert not any("private history" in each for each in filled.transfer.purge(NOTE).left)
-    assert not old.exists()
+    assert not left.exists()
+
+
+def test_a_purge_that_is_interrupted_loses_no_history(filled: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled.notes.update("pages/ferry.md", OWNER, content="# Ferry\n\nTwo coils.\n")
+    before = filled.notes.history("pages/ferry.md").results
+    monkeypatch.setattr(purge, "exchange", Mock(side_effect=KeyboardInterrupt))
+    assert_raises(KeyboardInterrupt, filled.transfer.purge, NOTE)
+    assert filled.notes.history("pages/ferry.md").results == before != []
 
 
 def test_what_is_not_purged_stays(filled: Notebook) -> None:
