@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from importlib.util import find_spec
 from typing import Any, get_args, get_origin
 
 import msgspec
@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Route, Router
 from starlette.types import ASGIApp
 
 from notebook_sync import __version__
-from notebook_sync.errors import MissingExtra, NoSuchNote, UsageError, missing_extra
+from notebook_sync.errors import NoSuchNote, UsageError
 from notebook_sync.notebook import Notebook, load_operations
 from notebook_sync.registry import OPERATIONS, Operation, as_json, call, plain_type
 from notebook_sync.services.results import Missing
@@ -112,11 +112,11 @@ def _cost_of(method: str, path: str, headers: Headers) -> Cost:
 
 def _mcp(notebook: Notebook) -> list[BaseRoute]:
     """MCP over HTTP, where its package is installed."""
-    with suppress(MissingExtra), missing_extra("MCP", "mcp"):
-        from notebook_sync.surfaces.mcp.server import McpApp  # half a second that only a server needs
+    if find_spec("mcp") is None:
+        return []
+    from notebook_sync.surfaces.mcp.server import McpApp  # half a second that only a server needs
 
-        return [Route(MCP, McpApp(notebook))]
-    return []
+    return [Route(MCP, McpApp(notebook))]
 
 
 def _route(operation: Operation, answers: _Answers) -> Route:
