@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from notebook_sync.search.terms import HEADING
 
-# Measured on held-out halves of several corpora of other people's texts; see docs/search.md.
+# Measured on held-out halves of several corpora of other people's texts; see docs/explanation/search.md.
 BM25, COVER, PAIRS, MEANING, SECOND = 0.20, 0.10, 0.15, 0.55, 0.30
 _K1, _B = 2.0, 0.9
 _K1_OF_FEW, _B_OF_FEW = 1.2, 0.75

@@ -36,7 +36,7 @@ from notebook_sync.sync.apply import NOTEBOOK, stream_entry
 _WORDS, _MEANING, _SOURCE, _FAR = 0.3, 0.7, 0.5, 0.5
 _HALF_LIFE = timedelta(days=30)
 # Of so many of the best, those that repeat others come later, by how much their score counts against that.
-_WEIGHED, _SECOND = 50, 0.7
+_WEIGHED, _RELEVANCE = 50, 0.7
 # The candidates: by words and the newest, of the stream, of long-term memory and notes; of all, those that get vectors.
 _BY_WORDS, _NEWEST, _NEWEST_OF_OTHERS, _EMBEDDED = 100, 500, 100, 700
 _MOST_ASKED = 50  # words of a query that Redis is asked for
@@ -46,7 +46,7 @@ _EVER = datetime.min.replace(tzinfo=UTC)
 MOST_POINTERS, MOST_TOKENS = 5, 600
 # What scores less is no pointer, by meaning and words or by words alone. Words that most notes have find anything, so a
 # score counts less where the message has less than 1.5 times the rarity of a word that no note has. Measured on
-# messages that nothing in the notebook answers: see docs/search.md.
+# messages that nothing in the notebook answers: see docs/explanation/search.md.
 FLOOR, FLOOR_BY_WORDS, _TELLING = 0.5, 0.3, 1.5
 # Of a message, the beginning is what it asks.
 _LONGEST_MESSAGE, _FEWEST_TERMS = 2_000, 2
@@ -144,7 +144,7 @@ def _ranked(core: Core, query: str, terms: Sequence[str], rows: Sequence[Row]) -
     ranked = sorted(scores, key=lambda key: (-scores[key], key))
     highest = max(scores.values(), default=0.0) or 1.0
     relative = {key: scores[key] / highest for key in ranked[:_WEIGHED]}
-    order = [*mmr(relative, alike, _SECOND, _WEIGHED), *ranked[_WEIGHED:]]
+    order = [*mmr(relative, alike, _RELEVANCE, _WEIGHED), *ranked[_WEIGHED:]]
     return [(rows[int(key)], scores[key]) for key in order], vectors if isinstance(vectors, str) else ""
 
 

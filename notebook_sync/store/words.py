@@ -126,7 +126,8 @@ class WordTables:
             values += [_any_of(few), f'{{"{next(iter(self._fields))}"}} : ({_any_of(rarest)})']
         scored = f"""SELECT rowid AS n, -bm25({table}, {", ".join(map(str, self._fields.values()))}) AS points
             FROM {table} WHERE {table} MATCH ? {narrow} ORDER BY points DESC LIMIT -1"""
-        # Rows are looked up best first, until there are enough: to look up one costs as much as to score it.
+        # Rows are looked up best first, until there are enough: to look up one costs as much as to score it. The inner
+        # limit keeps the order.
         asked = f"""SELECT id, points FROM ({scored}) CROSS JOIN {self._name} USING (n)
             WHERE {self._table.compile(where, values)} LIMIT ?"""
         return db.execute(asked, (*values, limit)).fetchall() if rarest else []
