@@ -1,38 +1,36 @@
 """What makes vectors of texts, and which one the settings name.
 
-A vector is float32 and of length 1, or all zeros for a text in which the model knows nothing: like no other text. This
-module imports neither numpy nor a model, which most commands never need.
+A text in which the model knows nothing has the vector that is like no other. This module imports no model, which most
+commands never need.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+import msgspec
 from msgspec.structs import replace
 
-from notebook_sync.errors import BackendDown, MissingExtra, missing_extra
+from notebook_sync.errors import BackendDown, missing_extra
 from notebook_sync.files.state import expanded
+from notebook_sync.search.vectors import Vector, pack_vector
 from notebook_sync.settings import SearchTable, mask_secrets
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
     from notebook_sync.search.embed_static import WordTable
 
-Matrix: TypeAlias = "NDArray[np.float32]"
-Vector: TypeAlias = "NDArray[np.float32]"
 # How rare a word is among the notes.
 Rarity: TypeAlias = Callable[[str], float]
 
+TABLE = Path(__file__).with_name("static")
 OPENAI = "https://api.openai.com/v1"
 # Most models read 8,192 tokens of a text, and the small ones fewer. 32 vectors of 4,096 numbers are 3 MB of JSON.
 _LONGEST_TEXT, _BATCH = 8_000, 32
@@ -58,13 +56,12 @@ class Embedder(Protocol):
     is_local: bool
     unrelated: float
 
-    def embed(self, texts: Sequence[str]) -> Matrix:
-        """One row for each text, whose first line is its title."""
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """One for each text, whose first line is its title."""
 
     def embed_query(self, query: str, rarity: Rarity) -> Vector:
         """The vector of a query. `rarity` weighs its words where the model adds up words; others know what is rare."""
-        vector: Vector = self.embed([query])[0]
-        return vector
+        return self.embed([query])[0]
 
 
 def embedder_of(settings: SearchTable, environ: Mapping[str, str] = os.environ) -> Embedder | None:
@@ -86,14 +83,13 @@ def second_stage_of(settings: SearchTable, root: Path, environ: Mapping[str, str
 
 
 class StaticEmbedder:
-    """wordllama's table of word vectors, whose files are read directly: importing that package takes a second and tries
-    to download, and looking up and adding needs none of it."""
+    """wordllama's table of word vectors, of which this package has what texts need."""
 
-    model = "wordllama-256/1"
+    model = "wordllama-256/2"
     is_local = True
     unrelated = 0.1
 
-    def embed(self, texts: Sequence[str]) -> Matrix:
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
         """As `Embedder.embed`."""
         return self._table().embed(texts)
 
@@ -104,16 +100,22 @@ class StaticEmbedder:
     @staticmethod
     @cache
     def _table() -> WordTable:
-        """The table, which a process reads once: its vocabulary alone takes some time."""
-        try:
-            from notebook_sync.search.embed_static import WordTable
+        """The table, which a process reads once."""
+        from notebook_sync.search.embed_static import WordTable  # most commands never need it
 
-            package = importlib.util.find_spec("wordllama")  # does not import it
-            return WordTable(Path(package.origin or "").parent if package else Path())
-        except (ImportError, FileNotFoundError):
-            raise MissingExtra("search by meaning", "search") from None
-        except Exception as error:  # whatever a torn file leads to
-            raise BackendDown("wordllama's table", f"it cannot be read ({error})") from None
+        try:
+            return WordTable(TABLE)
+        except (OSError, ValueError) as error:
+            raise BackendDown("the table of word vectors", f"it cannot be read ({error})") from None
+
+
+class _Embedding(msgspec.Struct):
+    index: int
+    embedding: list[float]
+
+
+class _Answer(msgspec.Struct):
+    data: list[_Embedding]
 
 
 class OpenAiEmbedder(Embedder):
@@ -133,38 +135,29 @@ class OpenAiEmbedder(Embedder):
         # Two servers may have two models of one name.
         self.model = f"{settings.embeddings}@{place}"
 
-    def embed(self, texts: Sequence[str]) -> Matrix:
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
         """As `Embedder.embed`; of a long text, the beginning counts."""
-        np = _numpy()
-
         cleaned = [text[:_LONGEST_TEXT].encode(errors="replace").decode().strip("\0 \n") for text in texts]
-        wanted = [at for at, text in enumerate(cleaned) if text]
+        wanted = [text for text in cleaned if text]
         batches = [wanted[start : start + _BATCH] for start in range(0, len(wanted), _BATCH)]
-        answers = [self._vectors([cleaned[at] for at in batch]) for batch in batches]
-        sizes = {answer.shape[1] for answer in answers} or {1}
+        vectors = [vector for batch in batches for vector in self._vectors(batch)]
+        sizes = {len(vector) for vector in vectors} or {1}
         if len(sizes) > 1:
             raise self._wrong()
-        found: Matrix = np.zeros((len(texts), *sizes), np.float32)
-        for batch, answer in zip(batches, answers, strict=True):
-            found[batch] = answer
-        return found
+        answers = iter(vectors)
+        return [next(answers) if text else bytes(*sizes) for text in cleaned]
 
-    def _vectors(self, texts: list[str]) -> Matrix:
-        """What the server answers, each of length 1, in the order of the texts."""
-        import numpy as np
-
+    def _vectors(self, texts: list[str]) -> list[Vector]:
+        """What the server answers, in the order of the texts."""
+        body = {"model": self._wanted, "input": texts, "encoding_format": "float"}
         try:
-            rows = json.loads(self._post({"model": self._wanted, "input": texts, "encoding_format": "float"}))["data"]
-            by_index = {int(row["index"]): row["embedding"] for row in rows}
-            vectors = np.array([by_index[at] for at in range(len(texts))], np.float64)
-        except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
+            rows = sorted(msgspec.json.decode(self._post(body), type=_Answer).data, key=attrgetter("index"))
+        except (msgspec.MsgspecError, RecursionError):
             raise self._wrong() from None
-        if len(rows) != len(texts) or vectors.ndim != 2 or not (np.abs(vectors) <= _LARGEST_NUMBER).all():
+        usable = (0 < max(map(abs, row.embedding), default=0.0) <= _LARGEST_NUMBER for row in rows)
+        if [row.index for row in rows] != [*range(len(texts))] or not all(usable):
             raise self._wrong()
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if not (lengths > 0).all():
-            raise self._wrong()
-        return np.asarray(vectors / lengths, np.float32)
+        return [pack_vector(row.embedding) for row in rows]
 
     def _post(self, body: dict[str, Any]) -> bytes:
         with missing_extra("an embedding server", "llm"):
@@ -207,24 +200,19 @@ class OnnxEmbedder(Embedder):
         # Another model in the same folder makes other vectors.
         self.model = f"onnx:{folder}:{sizes}"
 
-    def embed(self, texts: Sequence[str]) -> Matrix:
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
         """As `Embedder.embed`; of a long text, the first 160 tokens count."""
-        np = _numpy()
-
         by_length = sorted(range(len(texts)), key=lambda at: len(texts[at]))
-        found: Matrix = np.zeros((len(texts), 1), np.float32)
+        found: dict[int, Vector] = {}
         for start in range(0, len(texts), _BATCH):
             batch = by_length[start : start + _BATCH]
-            vectors = self._vectors([texts[at] for at in batch])
-            if found.shape[1] != vectors.shape[1]:
-                found = np.zeros((len(texts), vectors.shape[1]), np.float32)
-            found[batch] = vectors
-        return found
+            found |= zip(batch, self._vectors([texts[at] for at in batch]), strict=True)
+        return [found[at] for at in range(len(texts))]
 
-    def _vectors(self, texts: list[str]) -> Matrix:
-        import numpy as np
-
+    def _vectors(self, texts: list[str]) -> list[Vector]:
         tokenizer, session = self._loaded
+        import numpy as np  # of onnxruntime
+
         encoded = tokenizer.encode_batch([text.encode(errors="replace").decode() for text in texts])
         mask = np.array([each.attention_mask for each in encoded], np.int64)
         inputs = {
@@ -241,8 +229,7 @@ class OnnxEmbedder(Embedder):
             answer = (answer * mask[:, :, None]).sum(axis=1) / np.maximum(mask.sum(axis=1, keepdims=True), 1)
         if answer.ndim != 2 or len(answer) != len(texts) or not np.isfinite(answer).all():
             raise self._unusable(f"its answer has the shape {answer.shape}")
-        lengths = np.linalg.norm(answer, axis=1, keepdims=True)
-        return np.asarray(answer / np.where(lengths > 0, lengths, 1), np.float32)
+        return [pack_vector(numbers) for numbers in answer.tolist()]
 
     @cached_property
     def _loaded(self) -> tuple[Tokenizer, Any]:
@@ -264,10 +251,3 @@ class OnnxEmbedder(Embedder):
     def _unusable(self, reason: object) -> BackendDown:
         said = str(reason).partition("\n")[0][:200]
         return BackendDown(f"the model in {self._files[0].parent}", f"it needs model.onnx and tokenizer.json ({said})")
-
-
-def _numpy() -> Any:
-    """numpy, which most commands never need, and not every installation has."""
-    with missing_extra("search by meaning", "search"):
-        import numpy
-    return numpy

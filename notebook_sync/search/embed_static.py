@@ -1,74 +1,85 @@
-"""Vectors of texts as sums of word vectors: offline, megabytes of text a second. Each depends on its text alone."""
+"""Vectors of texts as sums of word vectors: offline, megabytes of text a second. Each depends on its text alone.
+
+The table is in `static`: `words.txt` has parts of words, in the order in which they are joined, and `vectors.bin` a
+vector for each, of numbers from 0 for -128 to 255 for 127. `tests/search/word_table.py` makes both of wordllama's.
+"""
 
 from __future__ import annotations
 
-import json
+import math
 import re
+import struct
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
 
-import msgspec
-import numpy as np
+from notebook_sync.search.embed import Rarity
+from notebook_sync.search.vectors import Vector, pack_vector
 
-from notebook_sync.search.embed import Matrix, Rarity, Vector
-
+SIZE = 256
+_ZERO = 128
 _TITLE = 0.5
 # A word is letters and digits; of Han and kana, one character.
 _ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]{{1,40}}")
+WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]{{1,40}}")
 _REMEMBERED = 50_000
-# Below it are single bytes of letters that the vocabulary lacks; the other is the space before a word.
-_FIRST_TOKEN, _SPACE = 259, "▁"
+# So many numbers below 256 add up to one that fits into two bytes.
+_AT_ONCE = 257
+SPACE = "▁"  # before a word
+_LANES = f"<{SIZE}H"
 
 
 class WordTable:
-    """A vector for each token of a vocabulary, from the files of wordllama's package. Rows take memory when they are
-    first used."""
+    """A vector for each part of a word. Rows take memory when they are first used."""
 
-    def __init__(self, package: Path) -> None:
-        path = package / "weights" / "l2_supercat_256.safetensors"
-        with path.open("rb") as file:
-            size = int.from_bytes(file.read(8), "little")
-            (tensor,) = json.loads(file.read(size)).values()
-        self._stored = np.memmap(
-            path, np.float16, mode="r", offset=8 + size + tensor["data_offsets"][0], shape=tuple(tensor["shape"])
-        )
-        self._vectors = np.zeros(self._stored.shape, np.float32)
-        self._is_ready = np.zeros(len(self._stored), bool)
-        vocabulary = package / "tokenizers" / "l2_supercat_tokenizer_config.json"
-        model = msgspec.json.decode(vocabulary.read_bytes(), type=dict[str, msgspec.Raw])["model"]
-        known = msgspec.json.decode(model, type=dict[str, msgspec.Raw])["vocab"]
-        self._tokens_by_text = msgspec.json.decode(known, type=dict[str, int])
+    def __init__(self, folder: Path) -> None:
+        self._vectors = (folder / "vectors.bin").read_bytes()
+        parts = (folder / "words.txt").read_text(encoding="utf-8").split()
+        self._tokens_by_text = {part: token for token, part in enumerate(parts)}
+        if len(self._vectors) != SIZE * len(parts):
+            raise ValueError(f"{len(parts)} words, {len(self._vectors)} bytes of vectors")
         self._known: dict[str, tuple[int, ...]] = {}
+        self._lanes: dict[int, int] = {}
 
-    def embed(self, texts: Sequence[str]) -> Matrix:
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
         """As `Embedder.embed`: the title's words and the others' in fixed shares."""
-        parts = [part for text in texts for part in text.partition("\n")[::2]]
-        sums = np.array([self._sum(_WORD.findall(_lower(part))) for part in parts], np.float32)
-        halves = _unit(sums.reshape(len(parts), self._vectors.shape[1]))
-        return _unit(_TITLE * halves[0::2] + halves[1::2])
+        titles: dict[str, list[float]] = {}  # which passages of a note share
+        vectors = []
+        for title, _, rest in (text.partition("\n") for text in texts):
+            if title not in titles:
+                titles[title] = _of_length(_TITLE, self._sum(_words(title)))
+            halves = zip(titles[title], _of_length(1, self._sum(_words(rest))), strict=True)
+            vectors.append(pack_vector([one + other for one, other in halves]))
+        return vectors
 
     def embed_query(self, query: str, rarity: Rarity) -> Vector:
         """As `Embedder.embed_query`."""
-        total = np.zeros((1, self._vectors.shape[1]), np.float32)
-        for word in _WORD.findall(_lower(query)):
-            total += rarity(word) * self._sum([word])
-        vector: Vector = _unit(total)[0]
-        return vector
+        total = [0.0] * SIZE
+        for word, count in Counter(_words(query)).items():
+            weight = count * rarity(word)
+            total = [before + weight * number for before, number in zip(total, self._sum([word]), strict=True)]
+        return pack_vector(total)
 
-    def _sum(self, words: Iterable[str]) -> Vector:
-        tokens = np.array(self._tokens(words), np.intp)
-        new = tokens[~self._is_ready[tokens]]
-        if new.size:
-            rows = self._stored[new].astype(np.float32)
-            lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-            # A frequent word's vector is short. Divided by the root of its length, it still weighs less than others.
-            self._vectors[new] = rows / np.sqrt(np.where(lengths > 0, lengths, 1))
-            self._is_ready[new] = True
-        total: Vector = np.add.reduce(self._vectors.take(tokens, axis=0))
+    def _sum(self, words: Sequence[str]) -> list[int]:
+        """The sum of the vectors of words."""
+        tokens = self._tokens(words)
+        total = [0] * SIZE
+        for start in range(0, len(tokens), _AT_ONCE):
+            some = tokens[start : start + _AT_ONCE]
+            lanes = sum(map(self._lanes_of, some)).to_bytes(2 * SIZE, "little")
+            shift = _ZERO * len(some)
+            total = [before + lane - shift for before, lane in zip(total, struct.unpack(_LANES, lanes), strict=True)]
         return total
+
+    def _lanes_of(self, token: int) -> int:
+        """A vector as one integer, two bytes for each number: to add two of them adds all numbers at once, exactly."""
+        if token not in self._lanes:
+            wide = bytearray(2 * SIZE)
+            wide[::2] = self._vectors[token * SIZE : (token + 1) * SIZE]
+            self._lanes[token] = int.from_bytes(wide, "little")
+        return self._lanes[token]
 
     def _tokens(self, words: Iterable[str]) -> list[int]:
         known = self._known
@@ -76,25 +87,30 @@ class WordTable:
             known = self._known = {}
         for word in words:
             if word not in known:
-                tokens = [self._tokens_by_text.get(piece, 0) for piece in self._pieces(word) if piece != _SPACE]
-                known[word] = tuple(token for token in tokens if token >= _FIRST_TOKEN)
+                tokens = (self._tokens_by_text.get(piece) for piece in self._pieces(word) if piece != SPACE)
+                known[word] = tuple(token for token in tokens if token is not None)
         return list(chain.from_iterable(map(known.__getitem__, words)))
 
     def _pieces(self, word: str) -> list[str]:
         """A word cut by byte-pair encoding: the merges of this model are in the order of the tokens that they make. The
         package `tokenizers` cuts it so, too, but takes 70 ms to start."""
-        known, pieces = self._tokens_by_text, [_SPACE, *word]
+        known, pieces = self._tokens_by_text, [SPACE, *word]
         while merges := [(known[text], at) for at, text in enumerate(map("".join, pairwise(pieces))) if text in known]:
             _, at = min(merges)
             pieces[at : at + 2] = ["".join(pieces[at : at + 2])]
         return pieces
 
 
-def _lower(text: str) -> str:
-    # The vocabulary knows case: Ferry and ferry would be as different as two words.
+def lower(text: str) -> str:
+    """A text as the table knows its words: else, Ferry and ferry would be as different as two words."""
     return (text if text.isascii() else unicodedata.normalize("NFC", text)).lower()
 
 
-def _unit(vectors: Matrix) -> Matrix:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
+def _words(text: str) -> list[str]:
+    return WORD.findall(lower(text))
+
+
+def _of_length(length: float, numbers: Sequence[int]) -> list[float]:
+    """These numbers as a vector of this length, or all 0."""
+    factor = length / (math.hypot(*numbers) or 1.0)
+    return [number * factor for number in numbers]

@@ -8,15 +8,17 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
+from operator import itemgetter
 from threading import Lock
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from notebook_sync.errors import BackendDown, Busy, MissingExtra, ReadOnly
-from notebook_sync.search.embed import Embedder, Matrix, Rarity, TextRefused, Vector
+from notebook_sync.search.embed import Embedder, Rarity, TextRefused
 from notebook_sync.search.terms import texts_to_embed
+from notebook_sync.search.vectors import Vector, VectorIndex, comparison, cosines_of, sum_of
 from notebook_sync.store.index import Index
 from notebook_sync.store.rows import Is, Row, both
-from notebook_sync.store.vectors import VectorIndex
 
 # By collection: the column that says which words a vector was made of, and what else is read to make it.
 SOURCES: Final = {"documents": ("words_digest", "title", "content", "sections"), "facts": ("id", "content")}
@@ -69,12 +71,13 @@ class Meaning:
         if time.monotonic() < self._again_at:
             return None, self._trouble
         try:
+            comparison()
             vector = self.embedder.embed_query(query, rarity)
         except (BackendDown, MissingExtra) as error:
             if not self.embedder.is_local:
                 self._trouble, self._again_at = str(error), time.monotonic() + _PAUSE_SECONDS
             return None, str(error)
-        return (vector, None) if vector.any() else (None, _UNKNOWN)
+        return (vector, None) if any(vector) else (None, _UNKNOWN)
 
     def catch_up(self) -> bool:
         """Embed rows that lack vectors, if they are few and no server is asked. Returns whether some are left."""
@@ -92,33 +95,24 @@ class Meaning:
         rows = self._index.vectors.tuples(("id", "places"), Is("id", "in", list(keys)))
         starts = {keys[key]: [start for start, _ in places or ()] for key, places in rows}
         found: dict[str, Nearness] = {}
-        for row_id, codes, scales in self.vectors[collection].passages_of(vector, starts):
-            if len(starts[row_id]) == len(scales):  # else they were made again meanwhile
-                cosines = codes @ vector * scales
-                if spans is not None:
-                    cosines[[not is_within(start, spans[row_id]) for start in starts[row_id]]] = -1.0
-                best = int(cosines.argmax())
-                found[row_id] = Nearness(float(cosines[best]), starts[row_id][best])
+        for row_id, passages in self.vectors[collection].passages_of(vector, starts).items():
+            # Of vectors that were made again meanwhile, some may have no start.
+            near = zip(cosines_of(vector, passages), starts[row_id], strict=False)
+            counted = [each for each in near if spans is None or is_within(each[1], spans[row_id])]
+            if counted:
+                found[row_id] = Nearness(*max(counted, key=itemgetter(0)))
         return found
 
     def alike(self, ids: Collection[str], above: float) -> list[tuple[str, str]]:
         """The pairs of documents whose sums of passages have at least this cosine, nearest first, equal ones by id."""
-        import numpy as np  # of the extra `search`, as all that makes vectors
-
         keys = Is("id", "in", [f"documents:{row_id}" for row_id in ids])
-        rows = self._index.vectors.tuples(("id", "codes", "scales"), both(keys, Is("model", "=", self.embedder.model)))
-        named, sums = list[str](), []
-        for key, codes, packed in sorted(rows):
-            scales = np.frombuffer(packed or b"", np.float32)
-            vector = scales @ np.frombuffer(codes or b"", np.int8).reshape(scales.size, -1) if scales.size else scales
-            if length := float(np.linalg.norm(vector)):
-                named.append(key.partition(":")[2])
-                sums.append(vector / length)
-        cosines = np.triu(np.stack(sums) @ np.stack(sums).T, k=1) if sums else np.zeros((0, 0))
-        near = [
-            (-round(float(cosines[one, other]), 4), named[one], named[other])
-            for one, other in np.argwhere(cosines >= above)
-        ]
+        rows = self._index.vectors.tuples(("id", "size", "codes"), both(keys, Is("model", "=", self.embedder.model)))
+        sums = {key.partition(":")[2]: sum_of(codes, size) for key, size, codes in sorted(rows) if size}
+        sums = {row_id: vector for row_id, vector in sums.items() if any(vector)}
+        named, near = list(sums), list[tuple[float, str, str]]()
+        for at, (one, vector) in enumerate(sums.items(), 1):
+            others = zip(cosines_of(vector, b"".join(sums[other] for other in named[at:])), named[at:], strict=True)
+            near += [(-round(cosine, 4), one, other) for cosine, other in others if cosine >= above]
         return [(one, other) for _, one, other in sorted(near)]
 
     # ---- rows that lack vectors
@@ -149,6 +143,7 @@ class Meaning:
 
         A row whose text the embedder refuses gets no passages, and is tried again when its text changes.
         """
+        comparison()
         self.behind()
         with self._lock:
             waiting = sorted((name, row_id) for name, ids in self._behind.items() for row_id in ids)[:limit]
@@ -182,10 +177,10 @@ class Meaning:
         return found
 
     def _add_vectors(self, rows: Sequence[Row]) -> int:
-        """Add codes and scales to rows, and return how many texts are refused. Raises BackendDown where all are."""
+        """Add vectors to rows, and return how many texts are refused. Raises BackendDown where all are."""
         texts = [text for row in rows for text in row["texts"]]
         try:
-            codes, scales = pack_vectors(self.embedder.embed(texts))
+            vectors = self.embedder.embed(texts)
         except TextRefused as error:
             if len(rows) > 1:
                 return sum(self._add_vectors([row]) for row in rows)
@@ -193,25 +188,15 @@ class Meaning:
                 self.embedder.embed(["note"])  # no embedder refuses this
             except TextRefused:
                 raise BackendDown(error.backend, error.reason) from None
-            rows[0].update(texts=[], places=[], codes=b"", scales=b"")
+            rows[0].update(places=[], size=0, codes=b"")
             return 1
-        start = 0
+        every = iter(vectors)
         for row in rows:
-            end = start + len(row["places"])
-            row |= {"codes": codes[start:end].tobytes(), "scales": scales[start:end].tobytes()}
-            start = end
+            own = list(islice(every, len(row["texts"])))
+            row |= {"size": len(own[0]), "codes": b"".join(own)}
         return 0
 
 
 def is_within(position: int, spans: Spans) -> bool:
     """Whether a position is in one of the parts."""
     return any(start <= position < end for start, end in spans)
-
-
-def pack_vectors(matrix: Matrix) -> tuple[Any, Any]:
-    """Vectors as numbers of eight bits, and a scale for each: cosines differ by less than 0.004."""
-    import numpy as np  # of the extra `search`, as all that makes vectors
-
-    scales = np.abs(matrix).max(axis=1, initial=0.0) / 127
-    codes = np.rint(matrix / np.where(scales > 0, scales, 1)[:, None])
-    return codes.astype(np.int8), scales.astype(np.float32)

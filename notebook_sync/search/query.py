@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from notebook_sync.errors import BackendDown, MissingExtra
 from notebook_sync.model import is_current
-from notebook_sync.search.embed import Embedder, Matrix, Vector
+from notebook_sync.search.embed import Embedder
 from notebook_sync.search.meaning import FAR, SECOND_STAGE, Meaning, Nearness, Spans, is_within
 from notebook_sync.search.ranking import (
     OUTDATED,
@@ -37,6 +37,7 @@ from notebook_sync.search.terms import (
     snippet_of,
     texts_to_embed,
 )
+from notebook_sync.search.vectors import Vector, cosines_of
 from notebook_sync.search.words import WordAnalyzer
 from notebook_sync.store.index import Index
 from notebook_sync.store.rows import EVERYTHING, Is, Row, Where, both
@@ -193,14 +194,14 @@ class Searcher:
         columns = search_columns(self._analyzer, content, title=title, summary=summary, sections=sections)
         near = FAR
         if self.meaning and self.meaning.embedder.is_local and asked.vector is not None:
-            matrix = self.meaning.embedder.embed([text for _, text in texts_to_embed(title, content, sections)])
-            near = Nearness(float((matrix @ asked.vector).max(initial=0.0)), None)
+            vectors = self.meaning.embedder.embed([text for _, text in texts_to_embed(title, content, sections)])
+            near = Nearness(max([0.0, *cosines_of(asked.vector, b"".join(vectors))]), None)
         row = {"content": content, "sections": sections, "terms": columns.terms}
         candidate = _Candidate(row, asked.question.features(columns.terms), near)
         score = candidate.score(asked)
         return score, self._quote(asked, candidate, row) if score > 0 else None
 
-    def vectors_of(self, query: str, texts: Sequence[str]) -> tuple[Vector, Matrix] | str:
+    def vectors_of(self, query: str, texts: Sequence[str]) -> tuple[Vector, list[Vector]] | str:
         """The vectors of a query and of texts that the index has none of; or why there are none, "" with embeddings
         off. No server is asked for texts."""
         if self.meaning is None or not self.meaning.embedder.is_local:
@@ -271,16 +272,16 @@ class Searcher:
             ("path", "title", "word_count", "superseded_by", "valid_until") if asked.collection == "documents" else ()
         )
         rows = self._rows(asked.collection, ids, "terms", *light, where=where)
-        cosines: dict[str, float] = {}
+        near: dict[str, float] = {}
         if self.meaning and asked.vector is not None:
-            cosines = self.meaning.vectors[asked.collection].cosines(asked.vector, rows.keys())
+            near = self.meaning.vectors[asked.collection].cosines(asked.vector, rows.keys())
         found = {
-            id: _Candidate(row, asked.question.features(row["terms"] or NO_TERMS), Nearness(cosines.get(id, 0.0), None))
+            id: _Candidate(row, asked.question.features(row["terms"] or NO_TERMS), Nearness(near.get(id, 0.0), None))
             for id, row in rows.items()
         }
         if self.second and asked.second is not None:
-            cosines = self.second.vectors[asked.collection].cosines(asked.second, rows.keys())
-            found = {id: each._replace(second=cosines.get(id)) for id, each in found.items()}
+            second = self.second.vectors[asked.collection].cosines(asked.second, rows.keys())
+            found = {id: each._replace(second=second.get(id)) for id, each in found.items()}
         return found
 
     def _in_section(self, asked: Asked, found: Mapping[str, _Candidate], section: str) -> dict[str, _Candidate]:

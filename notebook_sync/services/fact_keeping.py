@@ -14,6 +14,7 @@ from msgspec.structs import asdict
 from notebook_sync.errors import EditFailed, NotFound, UsageError
 from notebook_sync.files.fact_text import ARCHIVE, HINTS, as_bullet, fact_id, fact_text
 from notebook_sync.model import CORE_FACTS
+from notebook_sync.search.vectors import Vector, pack_vector
 from notebook_sync.services.core import PROPOSED, Core, publish_now
 from notebook_sync.services.documents import require_change
 from notebook_sync.services.fact_changes import (
@@ -274,7 +275,7 @@ class FactStore:
             raise UsageError(f"nothing can be found by meaning: {why}", next="set search.embeddings")
         meaning.catch_up()
         facts = {fact.id: fact for fact in self._facts() if section in ("", fact.section)}
-        near = meaning.vectors["facts"].cosines(_unit(query_embedding, len(known)), facts.keys())
+        near = meaning.vectors["facts"].cosines(_packed(query_embedding, len(known)), facts.keys())
         best = sorted((id for id, cosine in near.items() if cosine > 0), key=lambda id: (-near[id], id))
         return self._rows([facts[id] for id in best[: max(limit, 0)]], near)
 
@@ -340,14 +341,12 @@ class FactStore:
         ]
 
 
-def _unit(embedding: Sequence[float], size: int) -> Any:
-    """The vector at length 1, or as it is where it has no direction. Raises UsageError."""
-    import numpy as np  # as in all that has vectors
-
+def _packed(embedding: Sequence[float], size: int) -> Vector:
+    """The vector of these numbers. Raises UsageError."""
     try:
-        vector = np.asarray(embedding, np.float32).reshape(-1)
-    except (TypeError, ValueError):
+        numbers = [float(number) for number in embedding]
+    except (TypeError, ValueError, OverflowError):
         raise UsageError("query_embedding is a list of numbers") from None
-    if vector.size != size or not np.isfinite(vector).all():
-        raise UsageError(f"query_embedding has {vector.size} numbers, and vectors of this notebook have {size}")
-    return vector / (float(np.linalg.norm(vector)) or 1.0)
+    if len(numbers) != size or not all(map(math.isfinite, numbers)):
+        raise UsageError(f"query_embedding has {len(numbers)} numbers, and vectors of this notebook have {size}")
+    return pack_vector(numbers)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec.structs import asdict, replace
 
@@ -17,6 +17,7 @@ from notebook_sync.errors import NotebookError, NotFound, UsageError
 from notebook_sync.files.fact_text import ARCHIVE, LONGEST, fact_id, fact_text, facts_in, order_of
 from notebook_sync.model import CORE_FACTS, id_from_path
 from notebook_sync.registry import Result, Results
+from notebook_sync.search.vectors import Vector
 from notebook_sync.services.core import PROPOSALS, PROPOSED, Core
 from notebook_sync.services.results import fenced, neutral_name
 from notebook_sync.services.sameness import difference, words_of
@@ -25,9 +26,6 @@ from notebook_sync.sessions import Session
 from notebook_sync.settings import MemoryTable
 from notebook_sync.store.rows import Is, Row, both
 from notebook_sync.sync.project import BASE
-
-if TYPE_CHECKING:
-    from notebook_sync.search.embed import Vector
 
 Scope = Literal["notes", "core", "archive", "all"]
 # What `metadata` says of a fact that the owner wants proposed no more.

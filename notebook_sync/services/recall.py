@@ -13,7 +13,6 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from operator import itemgetter
-from typing import Any
 
 from notebook_sync.dates import moment
 from notebook_sync.errors import NotebookError
@@ -23,6 +22,7 @@ from notebook_sync.permissions import prompt_paths
 from notebook_sync.registry import Results
 from notebook_sync.search.query import Hit, Name
 from notebook_sync.search.ranking import SECOND, decay, mmr, rarity_of, shares_of
+from notebook_sync.search.vectors import cosine, cosines_of
 from notebook_sync.services.core import Core
 from notebook_sync.services.results import fenced, neutral_name
 from notebook_sync.services.stream import OF_NOTE, Entry, entry_of, hear, shown
@@ -122,10 +122,10 @@ def _ranked(core: Core, query: str, terms: Sequence[str], rows: Sequence[Row]) -
     weights = [
         dict.fromkeys(source, _SOURCE) | dict.fromkeys(own, 1.0) for source, own in zip(sources, said, strict=True)
     ]
-    vectors: Any = core.searcher.vectors_of(query, texts[:_EMBEDDED]) if rows else ""
-    asked, matrix = ((), ()) if isinstance(vectors, str) else vectors
-    near = {at: vector for at, vector in enumerate(matrix) if vector.any()}
-    cosines = {at: float(vector @ asked) for at, vector in near.items()}
+    vectors = core.searcher.vectors_of(query, texts[:_EMBEDDED]) if rows else ""
+    asked, matrix = (b"", []) if isinstance(vectors, str) else vectors
+    near = {at: vector for at, vector in enumerate(matrix) if any(vector)}
+    cosines = dict(zip(near, cosines_of(asked, b"".join(near.values())), strict=True))
     unrelated = core.searcher.meaning.embedder.unrelated if core.searcher.meaning else 0.0
     far = max([unrelated, *(_FAR * cosine for cosine in cosines.values())])
     scores: dict[str, float] = {}
@@ -138,7 +138,7 @@ def _ranked(core: Core, query: str, terms: Sequence[str], rows: Sequence[Row]) -
         """How much two texts say the same, by their vectors where both have one, else by the words they share."""
         a, b = int(one), int(other)
         if a in near and b in near:
-            return max(0.0, float(near[a] @ near[b]))
+            return max(0.0, cosine(near[a], near[b]))
         return len(said[a] & said[b]) / (len(said[a] | said[b]) or 1)
 
     ranked = sorted(scores, key=lambda key: (-scores[key], key))

@@ -198,8 +198,8 @@ VECTORS = CollectionSpec(
         Column("digest"),  # the words_digest that they were made of
         Column("audience"),
         Column("places", "json", heavy=True),
-        Column("codes", "blob", heavy=True),  # int8, passages × dimensions
-        Column("scales", "blob", heavy=True),  # float32, one a passage
+        Column("size", "int"),  # numbers of a vector
+        Column("codes", "blob", heavy=True),  # the vectors of the passages, which follow one another
     ),
 )
 # Single rows that a target refuses. `id` is "TARGET:COLLECTION:ID".

@@ -25,7 +25,7 @@ from notebook_sync.store.tables import CODECS, LISTED, TRIGGERS, Table, as_json,
 from notebook_sync.store.words import WordTables
 
 # Raised when the tables change. An index with a lower number, or of an older analyzer, is emptied and filled again.
-SCHEMA = 3
+SCHEMA = 4
 _ANALYZERS = 1000
 _DUMP_FILE = "index.jsonl"
 _YEAR = timedelta(days=365)

@@ -6,6 +6,7 @@ the first request is made.
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 from array import array
@@ -334,12 +335,11 @@ def _vectors_of(index: Index, facts: Sequence[str]) -> dict[str, Document]:
     """The vectors of facts as floats, each with its model; of a long fact, that of its first passage."""
     asked = Is("id", "in", [f"facts:{id}" for id in facts])
     found: dict[str, Document] = {}
-    for row in index.vectors.find(asked, fields=("id", "model", "codes", "scales")) if facts else ():
-        scales = array("f", row["scales"] or b"")
-        if scales:
-            codes = array("b", row["codes"][: len(row["codes"]) // len(scales)])
-            embedding = [code * scales[0] for code in codes]
-            found[row["id"].partition(":")[2]] = {"model": row["model"], "embedding": embedding}
+    for key, model, size, codes in index.vectors.tuples(("id", "model", "size", "codes"), asked) if facts else ():
+        if size:
+            numbers = array("b", codes[:size])
+            length = math.hypot(*numbers) or 1.0
+            found[key.partition(":")[2]] = {"model": model, "embedding": [number / length for number in numbers]}
     return found
 
 

@@ -1,18 +1,19 @@
 """An empty index, notes as sync writes them to it, and an embedder that needs no model."""
 
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from notebook_sync.search.embed import Embedder, Matrix, TextRefused
+from notebook_sync.search.embed import Embedder, TextRefused
 from notebook_sync.search.query import Found
 from notebook_sync.search.terms import search_columns
+from notebook_sync.search.vectors import Vector, pack_vector
 from notebook_sync.search.words import WordAnalyzer
 from notebook_sync.store.index import Index
 from notebook_sync.store.rows import Row
@@ -93,14 +94,10 @@ class FakeEmbedder(Embedder):
         self.before: Callable[[Sequence[str]], None] = lambda _texts: None
         self.asked: list[str] = []
 
-    def embed(self, texts: Sequence[str]) -> Matrix:
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
         self.before(texts)
         self.asked += texts
         if any(self.refused in text for text in texts):
             raise TextRefused("a server", "it refuses this")
-        found = np.zeros((len(texts), 64), np.float32)
-        for row, text in zip(found, texts, strict=True):
-            for word in ANALYZER.terms(text):
-                row[zlib.crc32(word[:4].encode()) % 64] += 1
-        lengths = np.linalg.norm(found, axis=1, keepdims=True)
-        return np.asarray(found / np.where(lengths > 0, lengths, 1), np.float32)
+        words = (Counter(zlib.crc32(word[:4].encode()) % 64 for word in ANALYZER.terms(text)) for text in texts)
+        return [pack_vector([counts[at] for at in range(64)]) for counts in words]

@@ -1,5 +1,6 @@
 """The flat-notes store of the original design, by its argument names."""
 
+from array import array
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def test_a_deleted_note_is_taken_out_of_every_file_and_undo_brings_it_back(noteb
 
 def test_the_nearest_to_a_vector_come_first(notebook: Notebook) -> None:
     store, meaning = notebook.facts.store, notebook.core.searcher.meaning
-    vector = [float(each) for each in meaning.embedder.embed(["\nwhen does the ferry leave"])[0]]
+    vector = array("b", meaning.embedder.embed(["\nwhen does the ferry leave"])[0])
     found = store.search_similar(query_embedding=vector, limit=2)
     assert (found[0]["content"], found[0]["score"] > found[1]["score"] > 0) == (FERRY, True)
     assert contents(store.search_similar(vector, 5, section="Key Topics")) == [LAMP]

@@ -601,7 +601,7 @@ def test_use_and_importance_are_published_by_upkeep(harbour: Notebook, mongodb_u
         first = notes.find_one({"note_id": fact_id(FERRY)})
         assert set(first) >= {"content", "section", "embedding", "importance", "decay_rate", "access_count"}
         assert set(first) >= {"created_at", "updated_at", "metadata"}
-        assert (len(first["embedding"]), first["metadata"]["embedding_model"]) == (256, "wordllama-256/1")
+        assert (len(first["embedding"]), first["metadata"]["embedding_model"]) == (256, "wordllama-256/2")
         assert sum(each * each for each in first["embedding"]) == pytest.approx(1, abs=0.05)
         keys = [index["key"] for index in notes.index_information().values()]
         assert len(keys) == 5
