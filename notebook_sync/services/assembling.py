@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
@@ -28,7 +28,7 @@ from notebook_sync.errors import (
     UnsafePath,
     UsageError,
 )
-from notebook_sync.files.private import read_json, read_private
+from notebook_sync.files.private import read_private
 from notebook_sync.files.state import Place
 from notebook_sync.model import CORE_FACTS, RUNTIME_FILES, SETTINGS_FILE
 from notebook_sync.permissions import is_private, may
@@ -64,6 +64,7 @@ FACTS = "facts/notes.md"
 # Read by their paths: `importlib.resources` would load readers of archives at every start.
 _TEMPLATES = Path(runtime_templates.__file__).parent
 _MOST_COUNTS = 4096
+_Tokens = Annotated[int, msgspec.Meta(ge=0)]
 _REFS, _NOTES, _NOTE_TOKENS = 12, 5, 400
 _ID, _TITLE, _SUMMARY = 512, 120, 200
 # The importance of a fact that the index does not know.
@@ -71,31 +72,47 @@ _START = 0.5
 
 
 class CountFile:
-    """A `prompt.CountCache` in one JSON file, so that an unchanged prompt needs no vocabulary in the next process.
+    """A `prompt.CountCache` in one JSON file, so that an unchanged prompt needs no vocabulary in the next process; and,
+    by path, what could not be read of a file, so that it needs no grammar either.
 
     A file that is missing, broken or not writable costs time, never an error; the last process to save wins.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._counts = {key: tokens for key, tokens in read_json(path).items() if type(tokens) is int and tokens >= 0}
+        self._kept: dict[str, int | list[str]] = {}
+        with suppress(OSError, ValueError, RecursionError):
+            self._kept = msgspec.json.decode(read_private(path) or b"{}", type=dict[str, _Tokens | list[str]])
         self._is_new = False
 
     def get(self, key: str) -> int | None:
         """The count of a key, None where it is not known."""
-        return self._counts.get(key)
+        tokens = self._kept.get(key)
+        return tokens if isinstance(tokens, int) else None
 
     def put(self, key: str, tokens: int) -> None:
         """Remember a count."""
-        self._counts[key] = tokens
-        self._is_new = True
+        self._keep(key, tokens)
+
+    def unread(self, path: str, digest: str) -> list[str] | None:
+        """The problems of a file with this digest, None where the last that were remembered are of another."""
+        known = self._kept.get(path)
+        return known[1:] if isinstance(known, list) and known[:1] == [digest] else None
+
+    def put_unread(self, path: str, digest: str, problems: Sequence[str]) -> None:
+        """Remember the problems of a file with this digest."""
+        self._keep(path, [digest, *problems])
 
     def save(self) -> None:
         """Write what is new, and forget what is oldest."""
         if self._is_new:
             self._is_new = False
-            self._counts = dict(list(self._counts.items())[-_MOST_COUNTS:])
-            keep_copy(self._path, msgspec.json.encode(self._counts))
+            self._kept = dict(list(self._kept.items())[-_MOST_COUNTS:])
+            keep_copy(self._path, msgspec.json.encode(self._kept))
+
+    def _keep(self, key: str, value: int | list[str]) -> None:
+        self._kept[key] = value
+        self._is_new = True
 
 
 class PromptFiles:
@@ -252,17 +269,18 @@ def _template(name: str) -> str:
 
 @lru_cache(maxsize=32)
 def _unread_in(source: FileText, day: datetime, counts: CountFile) -> list[str]:
-    """The rules or reminders of a file that cannot be read. That there are none is remembered with the counts."""
+    """The rules or reminders of a file that cannot be read, as of this day. They are remembered with the counts."""
     content = source.content or b""
-    key = sha256(f"unread\0{source.path}\0{day:%Y-%m-%d}\0".encode() + content).hexdigest()[:32]
-    if counts.get(key) == 0:
-        return []
+    digest = sha256(f"{day:%Y-%m-%d}\0".encode() + content).hexdigest()[:32]
+    if (known := counts.unread(source.path, digest)) is not None:
+        return known
     from notebook_sync.services import reminders, rules  # 20 ms that a file as it was does not take
 
     grammar = rules.GRAMMAR if source.path == RULES else reminders.GRAMMAR
     malformed = grammar.contents(content.decode(errors="replace"), day).malformed
-    counts.put(key, len(malformed))
-    return [f"{source.path}:{one.line}: {one.message}" for one in malformed]
+    problems = [f"{source.path}:{one.line}: {one.message}" for one in malformed]
+    counts.put_unread(source.path, digest, problems)
+    return problems
 
 
 def _place_of(core: Core) -> Place:
