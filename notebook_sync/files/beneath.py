@@ -13,10 +13,11 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
+
+import msgspec
 
 from notebook_sync.errors import RootLost
 from notebook_sync.model import UNSETTLED, Problem, Stamp
@@ -83,8 +84,7 @@ def opened_file(folder: int, name: str) -> Iterator[int]:
         os.close(fd)
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(msgspec.Struct, frozen=True):
     """A file's bytes and the stamp they belong to. `stamp` is `UNSETTLED` unless `settled`: a later write may leave the
     same times, so the next look must read the file again. `mtime` is aware UTC."""
 

@@ -11,8 +11,9 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from notebook_sync.model import CORE_FACTS, RUNTIME_FILES
 from notebook_sync.permissions import audience_of, guarded_paths, may
@@ -168,8 +169,7 @@ _MAYBE_COPY = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(msgspec.Struct, frozen=True):
     """The rules of the folder `base` ("" for the root). `broken` are lines that are no pattern and match nothing.
 
     `any_pattern` is all patterns in one, so that most names need one look.

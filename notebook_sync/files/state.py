@@ -12,9 +12,10 @@ import os
 import re
 import tomllib
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from notebook_sync.errors import NotANotebook, ReadOnly
 from notebook_sync.files.locks import FileLock
@@ -30,8 +31,7 @@ _LOCK_SECONDS = 5.0
 _NETWORK = re.compile(r"(fuse\.)?(nfs\d?|cifs|smb\d?|smbfs|9p|afs|ceph|glusterfs|lustre|sshfs|rclone|s3fs|davfs\d?)")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """A notebook's folders. `notebook_id` is the notebook's, also in its copies; `replica` is this index's alone; both
     are "" before `open` made them. `read_only`: nothing can be written in the tree."""
 
@@ -102,7 +102,7 @@ class Place:
     def _made(self) -> Place:
         """Make what is missing."""
         own = state_home() / _folder_name(self.root)
-        place = replace(
+        place = msgspec.structs.replace(
             self,
             state=own,
             notebook_id=self.notebook_id or os.urandom(8).hex(),

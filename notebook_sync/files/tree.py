@@ -12,9 +12,10 @@ import stat
 import time
 from collections.abc import Collection, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+
+import msgspec
 
 from notebook_sync.errors import ConfigError, NoSuchNote, UnreadableFile, UnsafePath
 from notebook_sync.files.beneath import (
@@ -49,18 +50,17 @@ _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 _Rules = tuple[Rules, ...]
 
 
-@dataclass(slots=True)
-class Scan:
+class Scan(msgspec.Struct):
     """What a look at the folder found; paths are relative to the root.
 
     `refused`: why files with a note's name are none, and folders cannot be entered. `blind`: folders and files whose
     absence proves nothing. `attachments`: size and mtime_ns of all other files.
     """
 
-    seen: dict[str, Stamp] = field(default_factory=dict)
-    refused: dict[str, str] = field(default_factory=dict)
-    blind: set[str] = field(default_factory=set)
-    attachments: dict[str, tuple[int, int]] = field(default_factory=dict)
+    seen: dict[str, Stamp] = msgspec.field(default_factory=dict)
+    refused: dict[str, str] = msgspec.field(default_factory=dict)
+    blind: set[str] = msgspec.field(default_factory=set)
+    attachments: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
 
     def is_blind_to(self, path: str) -> bool:
         """Whether `path` is where nobody could look, so that it must not be called gone."""
@@ -221,7 +221,7 @@ class Tree:
             with opened_folder(self.root, above) as fd:
                 found = os.stat(name or ".", dir_fd=fd, follow_symlinks=False)
             if rules is not None:
-                self._meet(place, found, rules, scan, folders)
+                self._meet(place, name, found, rules, scan, folders)
         except OSError as error:
             _note_trouble(place, error, scan)
         while folders:
@@ -241,7 +241,7 @@ class Tree:
             for entry in listing:
                 path = prefix + entry.name
                 try:
-                    self._meet(path, entry.stat(follow_symlinks=False), rules, scan, folders)
+                    self._meet(path, entry.name, entry.stat(follow_symlinks=False), rules, scan, folders)
                 except OSError as error:
                     _note_trouble(path, error, scan)
 
@@ -250,10 +250,9 @@ class Tree:
         return os.fstat(folder).st_dev != self.root.stat().st_dev
 
     def _meet(
-        self, path: str, found: os.stat_result, rules: _Rules, scan: Scan, folders: list[tuple[str, _Rules]]
+        self, path: str, name: str, found: os.stat_result, rules: _Rules, scan: Scan, folders: list[tuple[str, _Rules]]
     ) -> None:
         """Sort one file into the scan, and one folder into those to look into."""
-        name = path[path.rfind("/") + 1 :]
         mode, is_note = found.st_mode, is_note_name(name)
         if stat.S_ISDIR(mode):
             if not path or not _is_left_out(path, rules):

@@ -90,18 +90,15 @@ class CountFile:
         tokens = self._kept.get(key)
         return tokens if isinstance(tokens, int) else None
 
-    def put(self, key: str, tokens: int) -> None:
-        """Remember a count."""
-        self._keep(key, tokens)
-
     def unread(self, path: str, digest: str) -> list[str] | None:
         """The problems of a file with this digest, None where the last that were remembered are of another."""
         known = self._kept.get(path)
         return known[1:] if isinstance(known, list) and known[:1] == [digest] else None
 
-    def put_unread(self, path: str, digest: str, problems: Sequence[str]) -> None:
-        """Remember the problems of a file with this digest."""
-        self._keep(path, [digest, *problems])
+    def put(self, key: str, value: int | list[str]) -> None:
+        """Remember a count; or, by a file's path, its digest and its problems."""
+        self._kept[key] = value
+        self._is_new = True
 
     def save(self) -> None:
         """Write what is new, and forget what is oldest."""
@@ -109,10 +106,6 @@ class CountFile:
             self._is_new = False
             self._kept = dict(list(self._kept.items())[-_MOST_COUNTS:])
             keep_copy(self._path, msgspec.json.encode(self._kept))
-
-    def _keep(self, key: str, value: int | list[str]) -> None:
-        self._kept[key] = value
-        self._is_new = True
 
 
 class PromptFiles:
@@ -279,7 +272,7 @@ def _unread_in(source: FileText, day: datetime, counts: CountFile) -> list[str]:
     grammar = rules.GRAMMAR if source.path == RULES else reminders.GRAMMAR
     malformed = grammar.contents(content.decode(errors="replace"), day).malformed
     problems = [f"{source.path}:{one.line}: {one.message}" for one in malformed]
-    counts.put_unread(source.path, digest, problems)
+    counts.put(source.path, [digest, *problems])
     return problems
 
 

@@ -22,7 +22,7 @@ from notebook_sync.files.locks import FollowLock
 from notebook_sync.files.names import copies_among, copy_of
 from notebook_sync.files.private import printable
 from notebook_sync.files.state import file_system
-from notebook_sync.model import SETTINGS_FILE
+from notebook_sync.model import SETTINGS_FILE, collection_of
 from notebook_sync.permissions import guarded_paths
 from notebook_sync.services.admin import Check, Status
 from notebook_sync.services.assembling import assemble, files_of
@@ -82,10 +82,11 @@ def _counts(core: Core) -> dict[str, Any]:
     version = core.index.version()
     known: tuple[object, dict[str, Any]] | None = core.parts.get("counts")
     if known is None or known[0] != version:
-        there = core.index.documents.tuples(("path", "collection"), Is("path", "!=", None))
+        # Of paths alone: an index has them, and to read anything else takes three times as long.
+        paths = [path for (path,) in core.index.documents.tuples(("path",), Is("path", "!=", None))]
         counts = {
-            "conflicts": copies_among([path for path, _ in there], guarded_paths(core.settings.prompt))[:_MOST_STALE],
-            "notes": Counter(collection for _, collection in there),
+            "conflicts": copies_among(paths, guarded_paths(core.settings.prompt))[:_MOST_STALE],
+            "notes": Counter(map(collection_of, paths)),
             "facts": core.index.facts.count(),
             "only_in_index": {name: core.index.collections[name].count() for name in _DUMPED},
             "stale": core.noted(FAULTS)[:_MOST_STALE],

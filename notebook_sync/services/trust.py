@@ -10,11 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from notebook_sync.errors import Conflict, EditFailed, GitFailed, NoSuchNote, NotebookError, UnreadableFile, UnsafePath
 from notebook_sync.files.beneath import digest_of, looks_unfinished, why_unusable
@@ -39,8 +40,7 @@ _EMPTY = why_unusable(b"")
 _PAUSE_SECONDS = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class TrustedFile:
+class TrustedFile(msgspec.Struct, frozen=True):
     """A file with changes that wait, or were accepted. `digest` is the file's now, "" for no file; `lines` counts the
     lines that were added or removed since the trusted version."""
 
@@ -50,8 +50,7 @@ class TrustedFile:
     accepted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Trusted:
+class Trusted(msgspec.Struct, frozen=True):
     """The files with changes that wait, and the unified difference of all of them from their trusted versions."""
 
     results: list[TrustedFile]
@@ -209,7 +208,7 @@ def accept_changes(core: Core, session: Session, file: str, *, dry_run: bool, se
         if digests is not None and digests.get(path) != row.digest:
             raise Conflict(path, digests.get(path, ""), row.digest)
         differences.append(difference)
-        rows.append(replace(row, accepted=not dry_run))
+        rows.append(msgspec.structs.replace(row, accepted=not dry_run))
         if not dry_run:
             files.shown.accept(path, found)
             core.events.record("trusted", session, path=path, digest=row.digest)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from notebook_sync.errors import BackendDown, Busy, GitFailed, MissingExtra, NotebookError
 from notebook_sync.files.locks import FollowLock, write_lock
@@ -99,8 +100,7 @@ def note_faults(core: Core, faults: list[dict[str, str]]) -> None:
 # ---- chores
 
 
-@dataclass(frozen=True, slots=True)
-class Chore:
+class Chore(msgspec.Struct, frozen=True):
     """`run` is done every so many seconds. It is bounded by itself, and returns True where there is more to do now.
 
     `is_eager`: it is also done whenever something changed, and takes no time where it has nothing to do.

@@ -27,7 +27,7 @@ DOCUMENTS = CollectionSpec(
         Column("word_count", "int"),
         Column("updated_at", "time", indexed=True, observed=True),  # the file's mtime
         Column("digest"),
-        Column("stamp", "json", observed=True),  # model.Stamp as a list
+        Column("stamp", "stamp", observed=True),
         Column("parser", "int"),
         Column("stale", observed=True),  # why the row is not what the file says now, "" where it is
         Column("words_digest"),  # of title, summary and content: what a vector depends on

@@ -19,7 +19,8 @@ Row = dict[str, Any]
 
 # text: str · int: signed 64 bits, bool too · real: finite float · time: aware UTC datetime, whole milliseconds
 # json: anything msgspec encodes · bytes: of a text · blob: of numbers, which do not compress · list: a many field
-ColumnType = Literal["text", "int", "real", "time", "json", "bytes", "blob", "list"]
+# stamp: a file's, from JSON
+ColumnType = Literal["text", "int", "real", "time", "json", "stamp", "bytes", "blob", "list"]
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -70,6 +71,13 @@ class Is(msgspec.Struct, frozen=True):
     value: Any
 
 
+class Same(msgspec.Struct, frozen=True):
+    """Two columns have the same value."""
+
+    field: str
+    other: str
+
+
 class Has(msgspec.Struct, frozen=True):
     """The many field `field` contains any of `values`."""
 
@@ -95,7 +103,7 @@ class Not(msgspec.Struct, frozen=True):
     condition: Where
 
 
-Where = Is | Has | All | Either | Not
+Where = Is | Same | Has | All | Either | Not
 EVERYTHING = All()
 NOTHING = Either()
 

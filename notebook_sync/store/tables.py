@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import msgspec
 
+from notebook_sync.model import Stamp
 from notebook_sync.store.rows import (
     EVERYTHING,
     NOTHING,
@@ -31,6 +32,7 @@ from notebook_sync.store.rows import (
     Is,
     Not,
     Row,
+    Same,
     Where,
     from_milliseconds,
     to_milliseconds,
@@ -120,6 +122,7 @@ CODECS: Final[dict[ColumnType, tuple[Encode, Decode | None]]] = {
     "real": (lambda value: float(value) if math.isfinite(value) else None, None),
     "time": (_as_milliseconds, from_milliseconds),
     "json": (as_json, from_json),
+    "stamp": (as_json, msgspec.json.Decoder(Stamp).decode),
     "list": (as_list, from_json),
     "bytes": (lambda value: b64decode(value) if isinstance(value, str) else bytes(value), None),
     "blob": (bytes, None),
@@ -130,6 +133,7 @@ LISTED: Final = "(SELECT value FROM json_each(?))"
 _TYPES: Final[dict[ColumnType, str]] = {
     "text": "TEXT",
     "json": "TEXT",
+    "stamp": "TEXT",
     "list": "TEXT",
     "int": "INTEGER",
     "time": "INTEGER",
@@ -264,6 +268,8 @@ class Table:
                 return f"({' OR '.join(self.compile(each, values) for each in conditions) or 0})"
             case Not(condition):
                 return f"NOT coalesce({self.compile(condition, values)}, 0)"
+            case Same(name, other):
+                return f"{self.sql(name)} IS {self.sql(other)}"
             case Has(name, wanted):
                 values += [self.spec.many.index(name), as_list(wanted)]
                 return f"{self.name}.n IN (SELECT n FROM {self.name}_many WHERE field = ? AND value IN {LISTED})"

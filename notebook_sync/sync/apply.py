@@ -56,7 +56,7 @@ class Applier:
             match change:
                 case Touch(known, stamp, mtime):
                     has_new_time = known.stamp != UNSETTLED and known.stamp.mtime_ns != stamp.mtime_ns
-                    seen = {"stamp": list(stamp), "updated_at": mtime, "stale": ""}
+                    seen = {"stamp": stamp, "updated_at": mtime, "stale": ""}
                     documents.update(Is("id", "=", known.id), set=seen, stamp=bool(known.stale) or has_new_time)
                 case Stale(_, reason, known) if known is not None and known.stale != reason:
                     documents.update(Is("id", "=", known.id), set={"stale": reason}, stamp=True)

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -44,8 +43,7 @@ _SEEN = frozenset(("words", "stamp", "updated_at", "created_at"))
 _PLACE = ("id", "fact", "section", "pin", "audience")
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
+class Verified(msgspec.Struct, frozen=True):
     """Whether files, index and servers agree: how many notes each has (null for a server that is not set), and every
     difference as `{path, what, detail}`. `what`: missing, stale, differs, facts, orphan; or what a server lacks."""
 

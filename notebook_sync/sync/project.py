@@ -64,7 +64,7 @@ def project(
         "word_count": note.word_count,
         "updated_at": mtime,
         "digest": note.digest,
-        "stamp": list(stamp),
+        "stamp": stamp,
         "parser": PARSER,
         "stale": "",
         "fields": fields,

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from msgspec import Struct, field
 
 from notebook_sync.errors import GitFailed, WouldDeleteEverything
 from notebook_sync.files.tree import Scan
@@ -18,7 +19,7 @@ from notebook_sync.model import PARSER, UNSETTLED, Stamp, id_from_path
 from notebook_sync.permissions import is_private
 from notebook_sync.store.collection import Collection as Rows
 from notebook_sync.store.index import Index
-from notebook_sync.store.rows import Is, Not, Where
+from notebook_sync.store.rows import Is, Not, Same, Where, both
 from notebook_sync.sync.apply import Applier
 from notebook_sync.sync.diff import (
     Change,
@@ -47,11 +48,12 @@ _A_FEW = 20
 # What is found at a path that has to be looked at again: at once, or, after a read right behind a write, so much later.
 _AGAIN: tuple[float, Stamp | None] = (0.0, UNSETTLED)
 _RACY: tuple[float, Stamp | None] = (0.02, UNSETTLED)
+# Rows that a file's stamp alone may prove.
+_IN_ORDER = both(Is("parser", "=", PARSER), Is("stale", "=", ""), Is("problems", "=", []), Same("id", "wanted_id"))
 _UNSTORABLE = (TypeError, ValueError, OverflowError, RecursionError)
 
 
-@dataclass(slots=True)
-class Report:
+class Report(Struct):
     """What looks did: counts of notes; `paths` are those whose rows were written or ended, in order.
 
     `faults` maps a path to why its row is not what the file says. `warnings` are about the run, not about one note.
@@ -84,8 +86,7 @@ class Report:
             self.faults[path] = fault
 
 
-@dataclass(slots=True)
-class Sweep:
+class Sweep(Struct):
     """One look. `places` are paths of files and folders, None for all.
 
     `settled` is what an earlier look found at paths that had to wait. `rehash` reads files whose stamp is unchanged,
@@ -110,6 +111,7 @@ class Sweep:
     progress: Callable[[int, int], None] | None = None
     scan: Scan = field(default_factory=Scan)
     waiting: dict[str, tuple[float, Stamp | None]] = field(default_factory=dict)
+    _proven: set[str] = field(default_factory=set)
     _known: dict[str, Known] = field(default_factory=dict)
     _vanished: dict[str, Known] = field(default_factory=dict)
     _by_tools: set[str] = field(default_factory=set)
@@ -149,7 +151,7 @@ class Sweep:
     def _begin(self) -> None:
         """Scan, and read what the index has for the same places."""
         self.scan = self.reader.tree.scan(None if self.places is None else sorted(self.places))
-        rows = _known(self._at_places(self.index.documents, Known._fields, "path"))
+        rows = self._rows_in_question()
         self._known = {row.path: row for row in rows if row.path}
         seen = self.scan.seen
         self._vanished = {row.id: row for row in rows if row.path not in seen and not self._is_there(row.path)}
@@ -160,10 +162,18 @@ class Sweep:
         self._by_tools = {moved_from if digest else path for path, digest, moved_from in intents} - {"", None}
         self.settled = {**dict.fromkeys(self._by_tools), **self.settled}
 
+    def _rows_in_question(self) -> list[Known]:
+        """The rows at the places; of all that are in order, only those that the stamps of the files do not prove."""
+        if self.places is not None or self.force or self.rehash:
+            return _known(self._at_places(self.index.documents, Known._fields, "path"))
+        stamps = dict(self.index.documents.tuples(("path", "stamp"), _IN_ORDER))
+        self._proven = {path for path, stamp in self.scan.seen.items() if stamps.get(path) == stamp}
+        return self._rows(Not(_IN_ORDER)) + self._rows(Is("path", "in", stamps.keys() - self._proven))
+
     def _is_doubtful(self) -> bool:
         """Whether no known note is on disk: this may be an empty mount point, and new files there prove nothing, unless
         one of them is a known note."""
-        if self.allow_empty or any(self._is_there(path) for path in self._known):
+        if self.allow_empty or self._proven or any(self._is_there(path) for path in self._known):
             return False
         if self.places is not None:
             has_others = bool(self.scan.seen) and self.index.documents.count() > len(self._known)
@@ -176,12 +186,15 @@ class Sweep:
     def _orders(self) -> list[Order]:
         """Files whose stamp does not prove their row; shortest path first, which of two that want one id gets it."""
         held = {row.id: path for path, row in self._known.items() if row.id not in self._vanished}
+        wanted = [row.wanted_id for row in self._known.values() if row.id != row.wanted_id]
+        held |= {row.id: row.path for row in self._rows(Is("id", "in", wanted)) if row.path in self._proven}
         orders = []
-        for path, stamp in self.scan.seen.items():
-            row = self._known.get(path)
-            is_current = row is not None and not self.force and row.parser == PARSER and _has_its_id(row, held)
-            if row is None or not is_current or row.stamp != stamp or row.stale or self.rehash:
-                orders.append((path, row.digest if row is not None and is_current else ""))
+        for path in self.scan.seen.keys() - self._proven:
+            row, stamp = self._known.get(path), self.scan.seen[path]
+            if row is None or self.force or row.parser != PARSER or not _has_its_id(row, held):
+                orders.append((path, ""))
+            elif row.stamp != stamp or row.stale or self.rehash:
+                orders.append((path, row.digest))
         return sorted(orders, key=lambda order: (len(order[0]), order[0]))
 
     def _apply(self, looks: Sequence[Look]) -> None:
@@ -346,6 +359,6 @@ def _would_delete(known: int) -> WouldDeleteEverything:
 
 def _known(rows: Iterable[Sequence[Any]]) -> list[Known]:
     return [
-        Known(id, path or "", wanted_id, digest, Stamp(*stamp), parser, stale, problems, words)
+        Known(id, path or "", wanted_id, digest, stamp, parser, stale, problems, words)
         for id, path, wanted_id, digest, stamp, parser, stale, problems, words in rows
     ]

@@ -312,7 +312,9 @@ def test_a_disk_that_takes_no_copy_costs_nothing(folder: Path, file: Path) -> No
         assert shown.read(ORDERS).content == GOOD  # this process remembers
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"a": -1, "b": true, "c": 1.5}', '{"b": ["\\ud800"]}', "{" * 10_000, "[" * 10_000])
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"a": -1, "b": true, "c": 1.5}', '{"b": ["\\ud800"]}', "{" * 10_000, "[" * 10_000]
+)
 def test_counts_that_cannot_be_read_are_counted_again(tmp_path: Path, text: str) -> None:
     path = tmp_path / "counts.json"
     path.write_text(text)
@@ -328,7 +330,7 @@ def test_counts_that_cannot_be_read_are_counted_again(tmp_path: Path, text: str)
 def test_what_cannot_be_read_of_a_file_is_remembered_for_its_text_alone(tmp_path: Path) -> None:
     counts = CountFile(tmp_path / "counts.json")
     for digest, problems in (("old", ["line 1"]), ("new", ["line 1", "line 2"])):
-        counts.put_unread(ORDERS, digest, problems)
+        counts.put(ORDERS, [digest, *problems])
     counts.save()
     kept = CountFile(tmp_path / "counts.json")
     assert (kept.unread(ORDERS, "old"), kept.unread(ORDERS, "new")) == (None, ["line 1", "line 2"])

@@ -2,11 +2,11 @@
 
 import contextlib
 import sqlite3
-from dataclasses import asdict
 from itertools import count
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict
 
 from notebook_sync.errors import IndexDamaged
 from notebook_sync.store.rows import Is
