@@ -104,7 +104,10 @@ class CountFile:
         """Write what is new, and forget what is oldest."""
         if self._is_new:
             self._is_new = False
-            self._kept = dict(list(self._kept.items())[-_MOST_COUNTS:])
+            if len(self._kept) > _MOST_COUNTS:
+                self._kept = dict(list(self._kept.items())[-_MOST_COUNTS:])
+            with suppress(OSError):
+                self._path.unlink()  # where a file is exchanged for another, ext4 waits for the disk
             keep_copy(self._path, msgspec.json.encode(self._kept))
 
 
