@@ -6,8 +6,10 @@ of a short command.
 `command_client.py` hands on what a process is started with, and ends as that process does.
 """
 
+import gc
 import importlib
 import json
+import multiprocessing
 import os
 import select
 import signal
@@ -25,6 +27,9 @@ _LOADED = (
     *("surfaces.dashboard.app", "search.embed_static"),
 )
 _LARGEST = 1 << 20
+# A process that ends as those of multiprocessing do: its threads and exit handlers first, and without taking apart all
+# that is loaded, which would take longer than most commands.
+_CONTEXT = multiprocessing.get_context("fork")
 
 
 def load() -> None:
@@ -35,6 +40,7 @@ def load() -> None:
         with suppress(ImportError):
             importlib.import_module(f"notebook_sync.{name}")
     count_tokens("")
+    gc.freeze()  # nothing of this is looked at, and so copied, in every command
 
 
 def serve(address: str) -> int:
@@ -57,22 +63,24 @@ def look_after(client: socket.socket) -> int:
     the command is killed."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     said, streams, *_ = socket.recv_fds(client, _LARGEST, 3)
-    pid = os.fork()
-    if pid == 0:
-        client.close()
-        return run_command(*json.loads(said), streams)
+    command = _CONTEXT.Process(target=run_command, args=(*json.loads(said), streams, client))
+    command.start()
     for stream in streams:
         os.close(stream)
     with suppress(BrokenPipeError, ConnectionResetError):
-        client.send(str(pid).encode())
-        if client in select.select([client, os.pidfd_open(pid)], [], [])[0]:
-            os.kill(pid, signal.SIGKILL)
-        client.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
+        client.send(str(command.pid).encode())
+        if client in select.select([client, command.sentinel], [], [])[0]:
+            command.kill()
+        command.join()
+        client.send(str(command.exitcode).encode())
     os._exit(0)
 
 
-def run_command(arguments: list[str], folder: str, environment: dict[str, str], streams: list[int]) -> int:
+def run_command(
+    arguments: list[str], folder: str, environment: dict[str, str], streams: list[int], client: socket.socket
+) -> None:
     """Be the command from here on."""
+    client.close()
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -83,7 +91,7 @@ def run_command(arguments: list[str], folder: str, environment: dict[str, str], 
     os.environ.update(environment)
     time.tzset()
     sys.argv[1:] = arguments
-    return main()
+    sys.exit(main())
 
 
 if __name__ == "__main__":

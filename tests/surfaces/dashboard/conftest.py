@@ -9,17 +9,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from httpx2 import Response
+from jinja2 import Environment, FileSystemBytecodeCache
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from starlette.testclient import TestClient
 
 from notebook_sync import Notebook, Session
 from notebook_sync.store.rows import Is
+from notebook_sync.surfaces.dashboard import shell
 from notebook_sync.surfaces.http.app import asgi
 from tests.services.conftest import add_settings, write_files
 from tests.surfaces.serving import make_notebook, on_a_port
@@ -113,6 +116,15 @@ def make_trusting(root: Path) -> None:
         subprocess.run(["git", "-C", root, *words], check=True, env=dated)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_templates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Templates are compiled once in a run, not once for each dashboard."""
+    cache = FileSystemBytecodeCache(str(tmp_path_factory.mktemp("templates")))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shell, "Environment", partial(Environment, bytecode_cache=cache))
+        yield
+
+
 @pytest.fixture
 def make(request: pytest.FixtureRequest) -> Callable[[Path], None]:
     """What makes the notebook: the harbour, or what the test asks for by `owned` or `trusting`."""
@@ -144,7 +156,7 @@ def guest(notebook: Notebook) -> Iterator[TestClient]:
 @pytest.fixture
 def pages(notebook: Notebook, guest: TestClient) -> TestClient:
     """A browser that is logged in, and sends its forms as browsers do."""
-    guest.get(notebook.admin.login_link(PORT))
+    guest.get(notebook.admin.login_link(PORT), follow_redirects=False)
     guest.headers["Origin"] = str(guest.base_url).rstrip("/")
     return guest
 
