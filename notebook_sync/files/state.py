@@ -27,6 +27,8 @@ _FINDINGS = "findings.json"
 _ID_FILE = "id"
 _ADVICE = "set NOTEBOOK_STATE_DIR to a local folder that you can write, or give this one to your user"
 _LOCK_SECONDS = 5.0
+# With fewer bytes on its disk than this, an index soon fails.
+_LEAST_FREE = 1 << 20
 # Locks and SQLite's shared memory do not work there, or not between hosts.
 _NETWORK = re.compile(r"(fuse\.)?(nfs\d?|cifs|smb\d?|smbfs|9p|afs|ceph|glusterfs|lustre|sshfs|rclone|s3fs|davfs\d?)")
 
@@ -173,6 +175,14 @@ def file_system(path: Path) -> str:
 def _folder_name(root: Path) -> str:
     name = re.sub(r"[^\w.-]+", "-", root.name)[:60] or "root"
     return f"{name}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:8]}"
+
+
+def why_not_writable(folder: Path) -> str:
+    """Why nothing can be written in a folder; "" where its file system names no reason."""
+    if not os.access(folder, os.W_OK):
+        return f"{folder} cannot be written"
+    disk = os.statvfs(folder)
+    return f"{folder} is on a disk that is full" if disk.f_bavail * disk.f_frsize < _LEAST_FREE else ""
 
 
 def _moved(notebook_id: str) -> tuple[Path, dict[str, str]] | None:

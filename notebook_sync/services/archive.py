@@ -80,6 +80,8 @@ class Checked(msgspec.Struct, frozen=True):
 
 def export_notebook(core: Core, file: str) -> Exported:
     """Write the archive, whole or not at all. Raises UsageError for a place that cannot be."""
+    if file == "-":
+        raise UsageError("an archive is not written to standard output", next="name a new file, outside the notebook")
     target = expanded(file).absolute()
     is_inside = core.root in (target.parent.resolve(), *target.parent.resolve().parents)
     if is_inside or os.path.lexists(target) or not target.parent.is_dir():

@@ -5,7 +5,7 @@ A model is asked before anything is locked, and its answer never replaces the te
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -122,10 +122,8 @@ def add_memory(
     priority: float | None = None,
     created_at: str = "",
     strict: bool = False,
-    id: str = "",
-    fields: Mapping[str, Any] = {},
 ) -> AddedMemory:
-    """Save a memory; `id` "" is a new random one, and `fields` are more of its frontmatter.
+    """Save a memory.
 
     Raises NotPermitted, and UsageError for a text that says nothing or cannot be written, and with `strict` for wrong
     metadata.
@@ -144,7 +142,7 @@ def add_memory(
     made, structured, warning = _structured(read, text, llm_of(core.settings.llm))
     needs_review = bool(warning or adjusted.keys() - {"priority"})
     head = {
-        "id": id or new_id(),
+        "id": new_id(),
         "title": title_of(made, text),
         "kind": made.kind or None,
         "domain": plain_title(domain) or None,
@@ -152,7 +150,6 @@ def add_memory(
         **metadata,
         "created_by": session.changed_by,
         "needs_review": needs_review or None,
-        **fields,
     }
     body = body_of(head["title"], made.parts, text if structured == "model" else "") if made.parts else text
     stem = f"{metadata['created_at'].astimezone(zone).date()}-{slug(head['title'], 'memory')}"

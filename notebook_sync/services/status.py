@@ -21,7 +21,7 @@ from notebook_sync.errors import ConfigError, NotebookError
 from notebook_sync.files.locks import FollowLock
 from notebook_sync.files.names import copies_among, copy_of
 from notebook_sync.files.private import printable
-from notebook_sync.files.state import file_system
+from notebook_sync.files.state import file_system, why_not_writable
 from notebook_sync.model import SETTINGS_FILE, collection_of
 from notebook_sync.permissions import guarded_paths
 from notebook_sync.services.admin import Check, Status
@@ -155,7 +155,8 @@ def _troubles(core: Core, holder: dict[str, Any] | None, lagging: Sequence[dict[
         *((each["name"], each["trouble"]) for each in lagging),
     ]
     refused = [f"{each['name']} refuses {each['refused']:,} rows" for each in lagging if each.get("refused")]
-    return [*filter(None, [core.behind()]), *(f"{name}: {trouble}" for name, trouble in named if trouble), *refused]
+    said = [core.behind(), why_not_writable(core.place.state)]
+    return [*filter(None, said), *(f"{name}: {trouble}" for name, trouble in named if trouble), *refused]
 
 
 def _model_state(core: Core, setting: str) -> dict[str, Any]:
@@ -222,7 +223,9 @@ def _folder(core: Core) -> _Looked:
 
 
 def _state(core: Core) -> _Looked:
-    return [(f"{core.place.state} can be written", "")]
+    state = core.place.state
+    trouble = why_not_writable(state)
+    return [(trouble or f"{state} can be written", trouble and "make room on its disk, or set NOTEBOOK_STATE_DIR")]
 
 
 def _editors(core: Core) -> _Looked:

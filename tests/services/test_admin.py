@@ -236,7 +236,7 @@ def test_a_folder_that_cannot_be_written(
     (root / ".notebook").mkdir()
     owner, allowed = root.stat().st_uid, os.access
     monkeypatch.setattr(os, "geteuid", lambda: owner if is_own else owner + 1)
-    monkeypatch.setattr(os, "statvfs", lambda _: Mock(f_flag=flags))
+    monkeypatch.setattr(os, "statvfs", lambda _: Mock(f_flag=flags, f_bavail=1 << 20, f_frsize=4096))
     # Tests may run as root, who may do everything.
     monkeypatch.setattr(os, "access", lambda path, mode: path != root / ".notebook" and allowed(path, mode))
     with Notebook.open(root) as notebook:

@@ -170,6 +170,7 @@ def test_what_cannot_be_in_an_archive_is_named(home: Notebook, tmp_path: Path) -
     assert {each.place for each in made.left_out} == {"pages/back\\slash.md", "pages/link.md"}
     for place in (tmp_path / "all.tar", home.root / "x.tar", tmp_path / "no" / "x.tar"):
         assert_raises(UsageError, home.transfer.export, str(place))
+    assert_raises(UsageError, home.transfer.export, "-", match="standard output")
     assert_raises(NotPermitted, home.transfer.export, str(tmp_path / "x.tar"), SCRIBE)
 
 

@@ -16,7 +16,6 @@ from notebook_sync.notebook import load_operations
 from notebook_sync.registry import OPERATIONS, as_json, call, for_model
 from notebook_sync.services.memory_care import score_of
 from notebook_sync.services.memory_links import link_in, with_link
-from notebook_sync.services.remembering import add_memory
 from notebook_sync.services.upkeep import chores_of
 from notebook_sync.settings import MemoryTable
 from notebook_sync.store.rows import Is
@@ -150,14 +149,10 @@ def test_only_the_owner_and_tasks_change_memories(notebook: Notebook, pair: tupl
     assert_raises(NotPermitted, notebook.memories.fix, SCRIBE)
 
 
-def test_two_of_one_day_and_title_are_numbered_and_a_stable_id_is_kept(notebook: Notebook) -> None:
-    first = add_memory(notebook.core, OWNER, WHOLE, id="imported-1", fields={"mood": "glad"})
-    assert row_of(notebook, "imported-1")["fields"]["missing"] == []
-    assert "mood: glad" in (notebook.root / first.path).read_text()
-    second = notebook.memories.add(WHOLE, SCRIBE)
-    assert first.notebook_id == "imported-1"
+def test_two_of_one_day_and_title_are_numbered(notebook: Notebook) -> None:
+    first, second = (notebook.memories.add(WHOLE, SCRIBE) for _ in range(2))
+    assert row_of(notebook, first.notebook_id)["fields"]["missing"] == []
     assert second.path == first.path.replace(".md", "-2.md")
-    assert_raises(EditFailed, add_memory, notebook.core, OWNER, WHOLE, id="imported-1", match="imported-1")
 
 
 # ---- finding

@@ -278,6 +278,7 @@ def test_connect_merges_one_entry_and_nothing_else(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["bin/notebook-sync"])  # another program may not have it on its PATH
     assert run(["-C", str(root), "connect", "claude", "--agent", "scribe"]) == 0
     assert '"mcpServers"' in capsys.readouterr().out
     other = ["-C", str(root), "connect", "other"]
@@ -289,6 +290,7 @@ def test_connect_merges_one_entry_and_nothing_else(
     merged = json.loads((tmp_path / ".mcp.json").read_text())
     assert (merged["kept"], (tmp_path / ".mcp.json").stat().st_mode & 0o777) == (1, 0o600)
     assert merged["mcpServers"].keys() == {"other", "notebook"}
+    assert merged["mcpServers"]["notebook"]["command"] == str(tmp_path / "bin/notebook-sync")
     (tmp_path / ".cursor").mkdir()
     (tmp_path / ".cursor/mcp.json").write_text("{ // mine\n}")
     assert run(["-C", str(root), "connect", "cursor", "--write", "--yes"]) == 2

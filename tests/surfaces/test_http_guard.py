@@ -4,6 +4,7 @@ import logging
 import re
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import httpx2
 import pytest
@@ -223,6 +224,18 @@ def test_another_method_is_not_allowed(server: Served) -> None:
 def test_the_open_routes_say_nothing_of_the_notebook(server: Served) -> None:
     assert server.ask("GET", "/health", None).json().keys() == {"ok", "version"}
     assert str(server.notebook.root) not in server.ask("GET", "/openapi.json", None).text
+
+
+@pytest.mark.parametrize(
+    ("call", "found"), [("statvfs", Mock(f_bavail=8, f_frsize=4096)), ("access", False)], ids=["full", "read-only"]
+)
+def test_it_is_not_healthy_while_the_index_cannot_be_written(
+    server: Served, monkeypatch: pytest.MonkeyPatch, call: str, found: object
+) -> None:
+    monkeypatch.setattr(f"notebook_sync.files.state.os.{call}", lambda *_: found)
+    answer = server.ask("GET", "/health", None)
+    assert (answer.status_code, answer.json()["ok"]) == (503, False)
+    assert str(server.notebook.core.place.state) in str(server.ask("GET", "/status").json()["attention"])
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -76,7 +77,9 @@ _OTHER = Client("", "mcpServers")
 def connect(folder: Path, name: str, who: list[str], *, tools: str, recall: bool, write: bool, ask: bool) -> None:
     """Print the configuration for a client, or merge it into the client's file: with `recall` that of the hook, else
     that of the server. `who` are the options that say who asks. Raises UsageError, Refused."""
-    program = [PROGRAM, "-C", str(find_root(folder, adopt=True))]
+    # An agent program that was started from a desktop has another PATH than the shell.
+    called = Path(sys.argv[0]).absolute()
+    program = [str(called) if called.name == PROGRAM else PROGRAM, "-C", str(find_root(folder, adopt=True))]
     prompt, hook = (shlex.join([*program, *each]) for each in (["prompt", *who[:2]], ["context", "hook", *who]))
     client = CLIENTS.get(name, _OTHER)
     if recall and not client.hooks_file:

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 
 from notebook_sync import __version__
 from notebook_sync.errors import NoSuchNote, UsageError
+from notebook_sync.files.state import why_not_writable
 from notebook_sync.notebook import Notebook, load_operations
 from notebook_sync.registry import OPERATIONS, Operation, as_json, call, plain_type
 from notebook_sync.services.results import Missing
@@ -156,8 +157,9 @@ class _Answers:
         return answer
 
     async def health(self, _request: Request) -> Response:
-        """That the server answers, and its version."""
-        return json_response({"ok": True, "version": __version__})
+        """That the server answers and the index can be written, and the version; why not is for `status` to say."""
+        trouble = await self._threads.run(lambda: why_not_writable(self._notebook.core.place.state))
+        return json_response({"ok": not trouble, "version": __version__}, 503 if trouble else 200)
 
     async def openapi(self, _request: Request) -> Response:
         """What can be asked."""
