@@ -43,7 +43,7 @@ _KEPT_VARIABLES = frozenset(
 # No protocol is allowed: a partial clone would fetch what it lacks, by a program that its settings name.
 _OWN_VARIABLES = {"LC_ALL": "C", "GIT_ALLOW_PROTOCOL": "none", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
 _LOG = (
-    *("--literal-pathspecs", "log", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-merges", "--full-history"),
+    *("--literal-pathspecs", "log", "-z", "--raw", "--no-abbrev", "--no-renames", "-c", "--full-history"),
     *("--no-color", "--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-notes", "--encoding=UTF-8"),
     *("--no-follow", "--ignore-submodules=all", "--format=%x00commit%x00%H%x00%at%x00%B"),
 )
@@ -54,7 +54,7 @@ _SUBMODULE = "160000"
 _NEW_REF = "refs/notebook-sync/new"
 _FOUND = "Keep what was edited by hand\n\n"
 _Texts = Mapping[str, bytes | None]
-_FILE, _EXECUTABLE = "100644", "100755"
+_FILE, _EXECUTABLE, _NO_FILE = "100644", "100755", "000000"
 _NOTHING = ("", "")
 # What `cat-file --batch` prints above an object.
 _OBJECT = re.compile(rb"[0-9a-f]+ ([a-z]+) ([0-9]+)\n")
@@ -116,7 +116,8 @@ def run_git(
 
 
 class Entry(NamedTuple):
-    """What a commit did to a regular file: git's letter (A, M, D), its blob before and after."""
+    """What a commit did to a regular file: A (added), M or D (deleted), its blob before, in its first parent, and
+    after."""
 
     status: str
     old: str
@@ -289,9 +290,13 @@ class Repository:
             at = datetime.fromtimestamp(min(int(seconds), _LATEST) if seconds.isdigit() else 0, UTC)
             entries = {}
             while (token := next(tokens, None)) not in (None, b"commit"):
-                was, mode, old, new, status = token.decode().split()
+                # Of a merge: what no parent has, with mode and blob of each parent.
+                *fields, _ = token.decode().strip().lstrip(":").split()
+                half = len(fields) // 2
+                (*were, mode), (old, *_, new) = fields[:half], fields[half:]
+                status = "D" if mode == _NO_FILE else "A" if max(were) == _NO_FILE else "M"
                 changed = os.fsdecode(next(tokens, b""))
-                if (was[1:] if status == "D" else mode).startswith("100"):
+                if (max(were) if status == "D" else mode).startswith("100"):
                     entries[changed[len(self.prefix) :]] = Entry(status, old, new)
             yield Commit(rev, at, message, entries)
 

@@ -62,14 +62,31 @@ def test_what_was_found_is_earlier_than_what_replaced_it_in_another_repository(
     assert texts == [b"three", b"two", b"one"]
 
 
-def test_a_merge_shows_the_edits_of_both_sides(repository: Repository) -> None:
+def test_a_merge_shows_the_edits_of_both_sides_and_what_it_made_of_them(repository: Repository) -> None:
     repository.commit("Begin", {"a.md": "1\n2\n3\n4\n5\n"})
     repository.git("checkout", "--quiet", "-b", "side")
     repository.commit("Side", {"a.md": "0\n2\n3\n4\n5\n"})
     repository.git("checkout", "--quiet", "main")
     repository.commit("Main", {"a.md": "1\n2\n3\n4\n6\n"})
     repository.git("merge", "--quiet", "--no-edit", "side")
-    assert set(subjects(repository.root, "a.md")) == {"Begin", "Side", "Main"}
+    found = history_of(repository.root).versions("a.md")
+    assert {version.summary for version in found[1:]} == {"Begin", "Side", "Main"}
+    assert history_of(repository.root).text(found[0].rev, "a.md") == b"0\n2\n3\n4\n6\n"
+
+
+@pytest.mark.parametrize("is_dropped", [True, False])
+def test_a_merge_shows_no_note_that_it_takes_from_one_side(repository: Repository, is_dropped: bool) -> None:
+    repository.commit("Begin", {"a.md": "1", "b.md": "1"})
+    repository.git("checkout", "--quiet", "-b", "side")
+    repository.commit("Side", {"a.md": "2"})
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("Main", {"a.md": "3"})
+    repository.git("merge", "--quiet", "--no-edit", "--strategy=ours", "side")
+    if is_dropped:
+        repository.git("rm", "--quiet", "a.md", "b.md")
+        repository.git("commit", "--quiet", "--amend", "--no-edit")
+    found = subjects(repository.root, "a.md")
+    assert ({"Side", "Main", "Begin"} - set(found), len(found)) == (set(), 4 if is_dropped else 3)
 
 
 # Renames.
