@@ -305,9 +305,10 @@ class NotFound(NotebookError):
 class NoSuchNote(NotFound):
     """No note has this id, path or title. `candidates` are several that it may mean, at most five."""
 
-    def __init__(self, name: str, *, candidates: tuple[str, ...] = ()) -> None:
+    def __init__(self, name: str, *, collection: str = "", candidates: tuple[str, ...] = ()) -> None:
         advice = f"use one of: {', '.join(candidates)}" if candidates else "find it with: notebook-sync search WORDS"
-        super().__init__("note", name, candidates=candidates, next=advice)
+        what = f"note of {collection}" if collection else "note"
+        super().__init__(what, name, candidates=candidates, next=advice)
 
 
 class RootLost(NotebookError):

@@ -188,7 +188,7 @@ def members_in(raw: bytes) -> Members:
     One that cannot be read names nobody.
     """
     try:
-        members = tomllib.loads(raw.decode()).get("members", {}).items()
+        members = tomllib.loads(raw.decode("utf-8-sig")).get("members", {}).items()
     except (ValueError, AttributeError):
         return NO_MEMBERS
     return {agent: [str(one) for one in granted] for agent, granted in members if isinstance(granted, list)}

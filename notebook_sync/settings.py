@@ -254,7 +254,7 @@ def load_settings(root: Path, environ: Mapping[str, str] = os.environ) -> Settin
 def parse_settings(text: str, source: str = SETTINGS_FILE) -> Settings:
     """The settings in the text of a notebook.toml. Raises ConfigError with path, line and what would be right."""
     try:
-        given = tomllib.loads(text)
+        given = tomllib.loads(text.removeprefix("\ufeff"))  # which editors on Windows write
     except ValueError as error:  # TOMLDecodeError, or a number of thousands of digits
         found = re.search(r"at line (\d+)", str(error))
         raise ConfigError(str(error), path=source, line=int(found[1]) if found else 0) from None
@@ -271,7 +271,7 @@ def parse_settings(text: str, source: str = SETTINGS_FILE) -> Settings:
 def describe_settings(root: Path, settings: Settings, environ: Mapping[str, str] = os.environ) -> list[dict[str, Any]]:
     """Each setting as `{key, value, source}`, secrets masked. The source is notebook.toml, a variable, or default."""
     try:
-        written = tomllib.loads((root / SETTINGS_FILE).read_text(encoding="utf-8"))
+        written = tomllib.loads((root / SETTINGS_FILE).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError):
         written = {}
     rows = []

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from notebook_sync.errors import ConfigError
+from notebook_sync.files.state import Place
 from notebook_sync.settings import (
     PromptFileTable,
     PromptTable,
@@ -35,6 +36,14 @@ def test_values_are_read_into_their_tables() -> None:
     assert settings.notebook.exclude == ("drafts/",)
     assert (settings.sync.reconcile_seconds, settings.sync.settle_ms) == (5.0, 0)
     assert settings.prompt.files == (PromptFileTable(path="pages/glossary.md", sessions=("owner",)),)
+
+
+def test_a_byte_order_mark_is_no_part_of_them(tmp_path: Path) -> None:
+    (tmp_path / "notebook.toml").write_text('[notebook]\nid = "harbour"\n', encoding="utf-8-sig")
+    settings = load_settings(tmp_path, {})
+    assert settings.notebook.id == Place.find(tmp_path).notebook_id == "harbour"
+    sources = {row["key"]: row["source"] for row in describe_settings(tmp_path, settings, {})}
+    assert sources["notebook.id"] == "notebook.toml"
 
 
 @pytest.mark.parametrize(

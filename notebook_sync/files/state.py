@@ -206,7 +206,7 @@ def _known(state: Path) -> dict[str, str]:
 def _id_in_tree(root: Path) -> str:
     """The id that notebook.toml names, else the one in `.notebook`; "" for none."""
     with suppress(OSError, ValueError, AttributeError):
-        named = tomllib.loads((root / SETTINGS_FILE).read_text(encoding="utf-8")).get("notebook", {}).get("id")
+        named = tomllib.loads((root / SETTINGS_FILE).read_text(encoding="utf-8-sig")).get("notebook", {}).get("id")
         if isinstance(named, str) and named:
             return named
     with suppress(OSError):

@@ -272,7 +272,7 @@ def resolve(
     else:
         path = _at_path(core, view, target, name, operation) or _in_index(core, view, target, name)
     if collection and collection_of(path) != collection:
-        raise NoSuchNote(name, candidates=(path,))
+        raise NoSuchNote(name, collection=collection, candidates=(path,))
     return path, fragment
 
 

@@ -273,6 +273,24 @@ def test_what_cannot_be_taken_back_is_asked_for(
     assert (root / "pages/idea.md").exists() != is_done
 
 
+def test_connect_never_takes_the_folder_of_a_project_for_a_notebook(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["connect", "claude", "--write", "--yes"]) == 2
+    assert "-C DIR" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_follows_two_dashes_is_no_option(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "-n.md").write_text("# Dash\n")
+    assert run(["-C", str(root), "sync"]) == 0
+    for words in (["read", "--", "-n.md"], ["search", "--limit", "1", "--", "-n dash"], ["--json", "read", "--", "-n"]):
+        capsys.readouterr()
+        assert run(["-C", str(root), *words]) == 0
+        assert "Dash" in capsys.readouterr().out
+
+
 def test_connect_merges_one_entry_and_nothing_else(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

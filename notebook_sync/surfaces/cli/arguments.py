@@ -34,7 +34,9 @@ class Parser(argparse.ArgumentParser):
 
     def parse(self, argv: list[str]) -> argparse.Namespace:
         """The parsed arguments. Raises UsageError; exits for --help."""
-        found, unknown = self.parse_known_intermixed_args(argv)
+        # With options between the arguments, argparse does not understand `--`.
+        parse = self.parse_known_args if "--" in argv else self.parse_known_intermixed_args
+        found, unknown = parse(argv)
         if unknown:
             advice = did_you_mean(unknown[0].partition("=")[0], self.flags, f"see {self.prog} --help")
             raise UsageError(f"unknown argument {unknown[0]}", next=advice)

@@ -76,10 +76,11 @@ _OTHER = Client("", "mcpServers")
 
 def connect(folder: Path, name: str, who: list[str], *, tools: str, recall: bool, write: bool, ask: bool) -> None:
     """Print the configuration for a client, or merge it into the client's file: with `recall` that of the hook, else
-    that of the server. `who` are the options that say who asks. Raises UsageError, Refused."""
+    that of the server. `who` are the options that say who asks. Raises UsageError, Refused,
+    NotANotebook."""
     # An agent program that was started from a desktop has another PATH than the shell.
     called = Path(sys.argv[0]).absolute()
-    program = [str(called) if called.name == PROGRAM else PROGRAM, "-C", str(find_root(folder, adopt=True))]
+    program = [str(called) if called.name == PROGRAM else PROGRAM, "-C", str(find_root(folder))]
     prompt, hook = (shlex.join([*program, *each]) for each in (["prompt", *who[:2]], ["context", "hook", *who]))
     client = CLIENTS.get(name, _OTHER)
     if recall and not client.hooks_file:
