@@ -355,7 +355,7 @@ def _restore(folder: Path, bundle: Path, info: Info | None) -> None:
     private one. Raises GitFailed."""
     if not bundle.exists():
         return
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(0o700, exist_ok=True)
     options = [f"--object-format={info.object_format}"] if info else ["--bare", "--initial-branch=notes"]
     run_git(folder, "init", "--quiet", "--template=", *options, ".")
     listed = run_git(folder, "bundle", "unbundle", str(bundle), seconds=LONG_SECONDS).splitlines()

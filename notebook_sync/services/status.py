@@ -214,7 +214,7 @@ def _folder(core: Core) -> _Looked:
     root, user = core.root, os.geteuid()
     shown = f"{root} {file_system(root)}".rstrip()
     if not core.place.read_only:
-        return [(f"{shown} can be written", "")]
+        return _written_in(root, f"{shown} can be written")
     refused = core.place.private if core.place.private.is_dir() else root
     step = f"chmod u+w {refused}" if refused.stat().st_uid == user else f"as root: chown -R {user} {root}"
     if os.statvfs(root).f_flag & os.ST_RDONLY:
@@ -223,9 +223,12 @@ def _folder(core: Core) -> _Looked:
 
 
 def _state(core: Core) -> _Looked:
-    state = core.place.state
-    trouble = why_not_writable(state)
-    return [(trouble or f"{state} can be written", trouble and "make room on its disk, or set NOTEBOOK_STATE_DIR")]
+    return _written_in(core.place.state, f"{core.place.state} can be written")
+
+
+def _written_in(folder: Path, sound: str) -> _Looked:
+    trouble = why_not_writable(folder)
+    return [(trouble or sound, trouble and "make room on its disk, or give it to your user")]
 
 
 def _editors(core: Core) -> _Looked:

@@ -211,6 +211,11 @@ def test_settings_in_error_are_named_and_the_rest_is_still_checked(folder: Path)
         assert exit_of("doctor", notebook.admin.doctor()) == 1
 
 
+def test_a_full_disk_is_named(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "statvfs", lambda _: Mock(f_flag=0, f_bavail=8, f_frsize=4096))
+    assert {name: "full" in each.message for name, each in wrong(notebook).items()} == {"folder": True, "state": True}
+
+
 def test_what_editors_and_sync_clients_left_behind(notebook: Notebook) -> None:
     names = ("pages/.ferry.md.swp", "pages/.idea.md.icloud", "facts/core.sync-conflict-20261120-093012-ABCD123.md")
     write_files(notebook.root, dict.fromkeys(names, ""))
