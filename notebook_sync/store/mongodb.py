@@ -38,8 +38,6 @@ _PLACES: Final = {**dict.fromkeys(SHAPES, "documents"), FACTS: "facts"}
 _ROW_CODES = frozenset({2, 15, 22, 52, 55, 57, 121, 171, 10334, 17262, 17280, 17419, 17420})
 _DUPLICATE, _CONFLICTS = 11000, frozenset({85, 86})
 _BULK, _LARGEST, _DEEPEST, _BATCH = 1 << 20, 16 << 20, 100, 500
-# What pymongo appends to the first cause: all that it knows of every server.
-_APPENDIX = re.compile(r"( \(configured timeouts:|, Timeout: |, full error: ).*", re.DOTALL)
 
 Document = dict[str, Any]
 # (key of the row, request, its size in bytes)
@@ -204,8 +202,7 @@ class MongoTarget:
         try:
             yield self._connected().get_database(self._settings.database)
         except (PyMongoError, ValueError) as error:  # ValueError: an address that is none
-            reason = _APPENDIX.sub("", without_secrets(str(error), self._settings.url))
-            raise BackendDown(self.name, reason) from None
+            raise BackendDown(self.name, without_secrets(str(error), self._settings.url)) from None
 
     def _connected(self) -> Any:
         from pymongo import MongoClient

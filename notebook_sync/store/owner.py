@@ -23,6 +23,8 @@ Revs = dict[str, dict[str, int]]
 # By "COLLECTION:ID": code and reason.
 Refusals = dict[str, tuple[str, str]]
 
+# What pymongo appends to the first cause: all that it knows of every server.
+_APPENDIX = re.compile(r"( \(configured timeouts:|, Timeout: |, full error: ).*", re.DOTALL)
 _CLAIM = "to take it over, run: notebook-sync sync --claim"
 
 
@@ -108,11 +110,12 @@ def name_of(url: str, kind: str) -> str:
 
 
 def without_secrets(text: str, url: str) -> str:
-    """A driver's message without the password and user of the address."""
+    """The first cause that a driver's message names, without the password and user of the address."""
     secrets = set(re.split(r"[:@]", url.partition("://")[2].rpartition("@")[0]))
     query = dict(re.findall(r"([^?&=]+)=([^&]+)", url.partition("?")[2]))
     secrets |= {value for name, value in query.items() if re.search(r"pass|secret|token|propert", name, re.IGNORECASE)}
     secrets |= {unquote(secret) for secret in secrets}
+    text = _APPENDIX.sub("", text)
     for secret in sorted(secrets - {""}, key=len, reverse=True):
         text = text.replace(secret, "***")
     return text
