@@ -307,8 +307,7 @@ class NoSuchNote(NotFound):
 
     def __init__(self, name: str, *, collection: str = "", candidates: tuple[str, ...] = ()) -> None:
         advice = f"use one of: {', '.join(candidates)}" if candidates else "find it with: notebook-sync search WORDS"
-        what = f"note of {collection}" if collection else "note"
-        super().__init__(what, name, candidates=candidates, next=advice)
+        super().__init__(f"note of {collection}" if collection else "note", name, candidates=candidates, next=advice)
 
 
 class RootLost(NotebookError):

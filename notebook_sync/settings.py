@@ -11,7 +11,6 @@ import re
 import tomllib
 from collections.abc import Mapping
 from datetime import datetime
-from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
@@ -193,7 +192,7 @@ class ServerTable(Table, frozen=True):
     allowed_hosts: tuple[str, ...] = ()
 
 
-class Settings(Table, frozen=True, dict=True):
+class Settings(Table, frozen=True):
     """All settings of a notebook."""
 
     notebook: NotebookTable = NotebookTable()
@@ -210,7 +209,7 @@ class Settings(Table, frozen=True, dict=True):
     tier2: Tier2Table = Tier2Table()
     server: ServerTable = ServerTable()
 
-    @cached_property
+    @property
     def timezone(self) -> ZoneInfo:
         """The time zone of day keys and of dates in the runtime files."""
         return ZoneInfo(self.notebook.timezone) if self.notebook.timezone else machine_timezone()
