@@ -43,6 +43,17 @@ def test_a_note_is_written_seen_and_saved_by_keys_alone(page: Page, site: Site) 
     expect(page.locator("#note .prose")).not_to_contain_text("new")
 
 
+def test_a_note_that_is_saved_at_once_needs_no_preview(page: Page, site: Site) -> None:
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.clock.install()
+    edit(page, site, "# Plan\n\nQuick.\n")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#note .prose")).to_have_text("Quick.")
+    page.clock.run_for(1_000)
+    assert faults == []
+
+
 def test_a_change_on_disk_is_announced_and_both_texts_are_kept(page: Page, site: Site) -> None:
     edit(page, site, "# Plan\n\nStart big.\n")
     change(site, "tiny")

@@ -49,6 +49,7 @@ addEventListener("pagehide", () => form() && "unsaved" in form().dataset && !isG
 
 async function preview() {
   const [edit, place, mine] = [form(), at("preview"), ++turn];
+  if (!edit) return; // the note was saved meanwhile
   const body = new URLSearchParams(new FormData(edit));
   body.set("preview", "yes");
   try {
