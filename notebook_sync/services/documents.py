@@ -296,17 +296,19 @@ def written(core: Core, saved: Saved, path: str, status: str) -> Written:
     own = [each for each in saved.changes if each.path == path]
     before, after = own[0].before, own[-1].after
     note = parse(path, after if after is not None else before or b"", timezone=core.settings.timezone)
-    rows = core.index.documents.tuples(("version",), Is("path", "=", path))
+    # A copy of a note has its own id until it is given another one.
+    rows = core.index.documents.tuples(("id", "version"), Is("path", "=", path))
+    id, version = next(iter(rows), (note.wanted_id, None))
     raws = [(each.path, each.before or b"", each.after or b"") for each in saved.changes]
     texts = [(old.decode(errors="replace"), new.decode(errors="replace"), each) for each, old, new in raws]
     return Written(
         status="dry_run" if saved.dry_run else status,
-        notebook_id=note.wanted_id,
+        notebook_id=id,
         path=path,
         title=note.title,
         collection=note.collection,
         digest=digest_of(after),
-        version=next((version for (version,) in rows), None),
+        version=version,
         changed=any(each.moved_from or each.before != each.after for each in saved.changes),
         diff="" if before is None else "".join(unified_diff(*each) for each in texts),
         commit=saved.commit,

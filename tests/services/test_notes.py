@@ -156,6 +156,15 @@ def test_an_update_that_would_not_read_back_is_refused(notebook: Notebook) -> No
         assert text_of(notebook, "pages/odd.md") == text
 
 
+def test_a_copy_of_a_note_answers_with_its_own_id(notebook: Notebook) -> None:
+    original = notebook.notes.create("Plan", content="One.\n")
+    add_files(notebook, {"pages/copy.md": text_of(notebook, original.path)})
+    done = update(notebook, "pages/copy", content="Two.\n")
+    update(notebook, done.notebook_id, content="Three.\n")
+    assert text_of(notebook, "pages/copy.md").endswith("Three.\n")
+    assert text_of(notebook, original.path).endswith("One.\n")
+
+
 def test_a_text_that_is_not_utf8_is_not_written_over(notebook: Notebook) -> None:
     (notebook.root / "pages/latin.md").write_bytes(b"caf\xe9\n")
     assert_raises(EditFailed, update, notebook, "pages/latin", content="x", match=r"pages/latin\.md:1: it is not UTF-8")
