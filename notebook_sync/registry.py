@@ -212,14 +212,16 @@ class Operation(msgspec.Struct, frozen=True, dict=True, kw_only=True):
         return {self.parameters[name].name: getattr(arguments, name) for name in known}
 
     def _invalid(self, said: str) -> UsageError:
-        """msgspec's message with the argument's name in front, and the values that are possible."""
+        """msgspec's message with the argument's name in front, and the values that are possible, or what it is."""
         problem, _, place = said.replace("`", "").partition(" - at $.")
         missing = problem.partition("missing required field ")[2]
         if missing:
             return UsageError(f"the argument {missing} is missing")
-        values = get_args(plain_type(self.hints.get(place)))
-        choices = [str(each) for each in values if isinstance(each, str)]
-        advice = f"use one of {', '.join(choices)}" if choices else ""
+        hint = self.hints.get(place)
+        choices = [str(each) for each in get_args(plain_type(hint)) if isinstance(each, str)]
+        meta = annotation_of(hint, msgspec.Meta)
+        about = meta.description if meta and meta.description else ""
+        advice = f"use one of {', '.join(choices)}" if choices else f"{place} means: {about}" if about else ""
         return UsageError(f"{place}: {problem}" if place else problem, next=advice)
 
 

@@ -106,7 +106,7 @@ def read_text(file: str) -> str:
     except UnicodeDecodeError as error:
         raise UsageError(f"{file} is not UTF-8 text (byte {error.start + 1})", next="save it as UTF-8") from None
     except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}") from None
+        raise UsageError(f"{file} cannot be read: {error.strerror}", next="name a file, or - for a pipe") from None
 
 
 def confirmed(what: str, show: Callable[[], object]) -> bool:
