@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 
 from notebook_sync.files.frontmatter import Frontmatter, as_utc, read_time, typed
-from notebook_sync.model import COLLECTIONS, STATUSES, Problem
+from notebook_sync.model import COLLECTIONS, CORE_FACTS, RUNTIME_FILES, STATUSES, Problem, id_from_path
 
 Kind = Literal["pattern", "decision", "problem", "insight"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -22,6 +22,8 @@ RelationType = Literal["causes", "solves", "contradicts", "expands", "supersedes
 DEFAULT_PRIORITY = 7
 HIGHEST_PRIORITY = 10
 LONGEST_ID = 512
+# Programs find the owner's files on the servers by them.
+_OWNERS_IDS = frozenset(map(id_from_path, (*RUNTIME_FILES, CORE_FACTS)))
 AGENT = "agent:"
 
 
@@ -127,6 +129,8 @@ def _id(value: Any, _: tzinfo) -> str:
     text = _text(value)
     if not 0 < len(text) <= LONGEST_ID or not text.isprintable() or text.casefold().endswith(".md"):
         raise ValueError(f"must have 1 to {LONGEST_ID} characters that can be seen, and not end in .md")
+    if text in _OWNERS_IDS:
+        raise ValueError("must not be that of one of the owner's files")
     return text
 
 

@@ -182,6 +182,7 @@ def test_a_status_is_read_however_it_is_written(given: str, status: str) -> None
         (f"id: {'x' * 513}", "pages/a.md", "id: must have 1 to 512"),
         ('id: "a\\nb"', "pages/a.md", "id: must have 1 to 512"),
         ("id: plan.md", "pages/a.md", "id: .* not end in .md"),
+        ("id: runtime/reminders", "pages/a.md", "id: must not be that of one of the owner's files"),
         ("created_at: yesterday", "pages/a.md", "created_at: must be a date"),
         ("created_at: 2026-02-30", "pages/a.md", "created_at: must be a date"),
         ("created_at: 1234567890", "pages/a.md", "created_at: must be a date"),
