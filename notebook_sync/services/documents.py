@@ -364,9 +364,11 @@ def _with_content(path: str, raw: bytes, content: str, section: str, *, append: 
     text = raw.decode()
     start = read_frontmatter(text).body_start
     head, body = text[:start], text[start:]
+    eol = "\r\n" if "\r\n" in body else "\n"
     if append and body.strip():
-        eol = "\r\n" if "\r\n" in body else "\n"
         content = body.rstrip("\r\n") + eol * 2 + content
+    if content and body.endswith("\n") and not content.endswith("\n"):
+        content += eol  # as the file had it: what a person appends is to begin a line of its own
     opens = not append and read_frontmatter(content).body_start > 1
     if opens or read_frontmatter(head + content).body_start != start:
         advice = "give title, tags and other fields as arguments, and the content without frontmatter"

@@ -56,11 +56,11 @@ def test_an_edit_is_taken_back_and_the_taking_back_too(kept: Notebook) -> None:
     assert (undone.changed, undone.status, text_of(kept, FERRY)) == (True, "updated", first)
     assert "-second" in undone.diff
     kept.notes.undo(FERRY, SCRIBE)
-    assert text_of(kept, FERRY) == "second"
+    assert text_of(kept, FERRY) == "second\n"
     for number in ("third", "fourth"):
         put(kept, number)
     kept.notes.undo(FERRY, SCRIBE)
-    assert text_of(kept, FERRY) == "third"
+    assert text_of(kept, FERRY) == "third\n"
     assert kept.notes.read(FERRY).version == 7
 
 
@@ -88,7 +88,7 @@ def test_an_agent_goes_back_over_its_own_changes_only(kept: Notebook) -> None:
     kept.notes.undo(FERRY, SCRIBE)
     assert_raises(NotPermitted, kept.notes.undo, FERRY, STRANGER)
     kept.notes.undo(FERRY, SCRIBE)
-    assert text_of(kept, FERRY) == "third"
+    assert text_of(kept, FERRY) == "third\n"
     assert kept.core.events.read()[-1]["action"] == "undo"
 
 

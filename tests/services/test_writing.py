@@ -168,14 +168,14 @@ def test_a_commit_that_must_wait_is_made_later_in_order(committed: Notebook) -> 
         done = committed.notes.update("ferry", SCRIBE, content=text)
         assert done.commit == ""
         assert "the commit follows later" in done.warnings[0]
-    assert text_of(committed, FERRY) == "Two"
-    assert committed.notes.undo("ferry", SCRIBE).diff.endswith("+One\n\\ No newline at end of file\n")
+    assert text_of(committed, FERRY) == "Two\n"
+    assert committed.notes.undo("ferry", SCRIBE).diff.endswith("+One\n")
     (committed.root / ".git/index.lock").unlink()
     with write_lock(committed.core.place, "test"):
         commits, warnings = finish_writes(committed.core)
     assert (len(commits), warnings) == (3, [])
     texts = [git(committed.root, "show", f"HEAD~{number}:{FERRY}") for number in range(4)]
-    assert texts == ["One", "Two", "One", "# Ferry\n\nBy hand.\n"]
+    assert texts == ["One\n", "Two\n", "One\n", "# Ferry\n\nBy hand.\n"]
     assert [event["action"] for event in committed.core.events.read()] == ["update", "update", "undo"]
     assert is_settled(committed)
 
