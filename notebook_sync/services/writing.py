@@ -23,7 +23,7 @@ from notebook_sync.files.locks import write_lock
 from notebook_sync.files.names import twin, why_not
 from notebook_sync.files.parse import parse
 from notebook_sync.model import Note, collection_of
-from notebook_sync.permissions import guarded_key, guarded_names
+from notebook_sync.permissions import guarded_key, guarded_names, guarded_paths
 from notebook_sync.services.core import Core, publish_now
 from notebook_sync.services.view import View
 from notebook_sync.sessions import OWNER, PROGRAM, Session
@@ -211,6 +211,11 @@ def _checked(core: Core, view: View, change: Change, changes: Sequence[Change]) 
     severe = next((problem for problem in problems if problem.severe), None)
     if severe and not change.is_known:
         raise EditFailed(path, f"the new text would not be read: {severe.message}", line=severe.line)
+    is_in_force = note.collection in ("runtime", "facts") or path in guarded_paths(core.settings.prompt)
+    is_emptied = bool(before) and not after.decode(errors="replace").strip("\ufeff \t\r\n")
+    if is_in_force and is_emptied and not change.is_known:
+        advice = "leave a heading in it, or delete the file"
+        raise EditFailed(path, "an empty file is taken for a damaged one: what it says now would stay", next=advice)
     if before and not change.is_known and _loses_data(before, after):
         raise EditFailed(
             path, "`(…)` is short for a picture, whose data would be lost; change other sections, and leave its own"

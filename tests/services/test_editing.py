@@ -57,6 +57,7 @@ def test_steps_follow_one_another_or_none_is_made(notebook: Notebook) -> None:
 WRONG: list[tuple[dict[str, Any], type[NotebookError]]] = [
     ({"action": "append_to_section"}, UsageError),
     ({"action": "remove_entry"}, UsageError),
+    ({"action": "write", "content": " \n"}, EditFailed),  # the index would keep the last good text
     ({"action": "add_section"}, UsageError),
     ({"action": "burn"}, UsageError),
     ({"action": "remove_entry", "entry_match": "mountain"}, EditFailed),
