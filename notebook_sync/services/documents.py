@@ -180,8 +180,11 @@ def edit_note(
     )
     prompt = assemble(core, session, contents={path: after}) if prompt_before else None
     parts = [part for part in prompt.parts if part.path == path] if prompt else []
+    known = prompt_before.problems if prompt_before else ()
+    # A rule or a reminder that cannot be read does not do what it says.
+    unread = [each for each in (prompt.problems if prompt else ()) if each.startswith(f"{path}:") and each not in known]
     return Edited(
-        **msgspec.structs.asdict(done),
+        **{**msgspec.structs.asdict(done), "warnings": [*done.warnings, *unread]},
         tokens=_tokens_of(core, path, after),
         cap=cap,
         omitted=[each._asdict() for part in parts for each in part.omitted],

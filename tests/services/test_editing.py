@@ -44,6 +44,14 @@ def test_an_edit_changes_one_place_and_says_what_it_did(notebook: Notebook) -> N
     assert (event["action"], event["section"], event["reason"]) == ("append_to_section", "Today", "spring")
 
 
+def test_an_edit_warns_of_a_reminder_that_cannot_be_read_once(notebook: Notebook) -> None:
+    given = {"section": "Today", "content": "- [ ] Paint [due: soon]"}
+    for dry_run in (True, False):
+        done = edit(notebook, "reminders", "append_to_section", dry_run=dry_run, **given)
+        assert [each.partition("; ")[0] for each in done.warnings] == [f"{REMINDERS}:6: [due: soon] is not a date"]
+    assert edit(notebook, "reminders", "append_to_section", section="Today", content="- [ ] Row").warnings == []
+
+
 def test_steps_follow_one_another_or_none_is_made(notebook: Notebook) -> None:
     more = '[{"action": "toggle_checkbox", "entry_match": "Paint"}, {"action": "remove_entry", "entry_match": "mill"}]'
     given = {"section": "Today", "content": "- [ ] Paint", "more": more}
