@@ -145,7 +145,10 @@ def find_root(start: Path, *, adopt: bool = False) -> Path:
 
     With `adopt`, a bare folder becomes one; never `/` or the home folder. Raises NotANotebook.
     """
-    start = expanded(start).resolve()
+    try:
+        start = expanded(start).resolve()
+    except FileNotFoundError:
+        raise NotANotebook("the folder that you are in was deleted", next="go to one that exists, with cd") from None
     if not start.is_dir():
         raise NotANotebook(f"{start} is not a folder", next="name the notebook's folder with -C DIR")
     for folder in (start, *start.parents):

@@ -210,6 +210,15 @@ def test_a_folder_of_a_user_that_there_is_not_is_not_there() -> None:
         find_root(Path("~no-such-user/notes"))
 
 
+def test_a_folder_that_was_deleted_around_the_caller_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(NotANotebook, match="was deleted"):
+        find_root(Path())
+
+
 # Private files.
 
 
