@@ -57,9 +57,8 @@ def write_private(path: Path, raw: bytes, *, durable: bool = True) -> None:
             if durable:
                 os.fsync(file.fileno())
         temporary.replace(path)
-    except BaseException:
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
 
 
 def read_private(path: Path) -> bytes | None:

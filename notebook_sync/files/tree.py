@@ -10,9 +10,10 @@ import os
 import posixpath
 import stat
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -164,8 +165,9 @@ class Tree:
         """Look at `places`, files or folders with all below them; at everything for None. Raises RootLost."""
         scan = Scan()
         wanted = {""} if places is None else set(places)
+        rules_above = cache(self._rules_in)  # the same for all places in a folder, within one look
         for place in sorted(wanted):
-            self._look_at(place, self._rules_for(place), scan)
+            self._look_at(place, self._rules_for(place, rules_above), scan)
         for path in self._always:
             if path not in scan.seen and is_at_or_below(path, wanted):
                 self._look_at(path, (), scan)
@@ -177,7 +179,7 @@ class Tree:
 
     def why_left_out(self, path: str) -> str:
         """Why a file at this path would be no note, by ignore rules and the folders it is in; "" where it could be."""
-        rules = self._rules_for(path)
+        rules = self._rules_for(path, self._rules_in)
         if path not in self._always and (rules is None or is_ignored(rules, path, is_dir=False)):
             return "is left out by .gitignore or notebook.exclude, or in a system folder, so it would be no note"
         return ""
@@ -197,7 +199,7 @@ class Tree:
         limit = f"notebook.max_file_bytes = {self.max_file_bytes:,}"
         return f"has {found.st_size:,} bytes, more than {limit}" if is_too_large else ""
 
-    def _rules_for(self, path: str) -> _Rules | None:
+    def _rules_for(self, path: str, rules_in: Callable[[str], _Rules]) -> _Rules | None:
         """The rules for what is in the folder of `path`; None where nothing in it can be a note."""
         rules = self._exclude
         parts = path.split("/") if path else []
@@ -205,7 +207,7 @@ class Tree:
             folder = "/".join(parts[:depth])
             if folder and _is_left_out(folder, rules):
                 return None
-            rules += self._rules_in(folder)
+            rules += rules_in(folder)
         return rules
 
     def _rules_in(self, folder: str) -> _Rules:

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -64,7 +64,6 @@ FACTS = "facts/notes.md"
 # Read by their paths: `importlib.resources` would load readers of archives at every start.
 _TEMPLATES = Path(runtime_templates.__file__).parent
 _MOST_COUNTS = 4096
-_Tokens = Annotated[int, msgspec.Meta(ge=0)]
 _REFS, _NOTES, _NOTE_TOKENS = 12, 5, 400
 _ID, _TITLE, _SUMMARY = 512, 120, 200
 # The importance of a fact that the index does not know.
@@ -82,7 +81,7 @@ class CountFile:
         self._path = path
         self._kept: dict[str, int | list[str]] = {}
         with suppress(OSError, ValueError, RecursionError):
-            self._kept = msgspec.json.decode(read_private(path) or b"{}", type=dict[str, _Tokens | list[str]])
+            self._kept = msgspec.json.decode(read_private(path) or b"{}", type=dict[str, int | list[str]])
         self._is_new = False
 
     def get(self, key: str) -> int | None:

@@ -90,7 +90,6 @@ class Work:
     def __call__(self) -> _Answer:
         core, self._events, seconds, trouble = self._core, [], _RETRY_SECONDS, ""
         try:
-            core.index.checkpoint()
             seconds = run_chores(core.index, chores_of(core), self._report)
         except (NotebookError, OSError) as error:
             trouble = str(error)

@@ -74,8 +74,9 @@ class WordTables:
     def _exchange(self, db: sqlite3.Connection, numbers: str, rows: Sequence[Given]) -> None:
         marks = ", ".join("?" * (1 + len(self._fields)))
         for held, table in self._tables.items():
-            had = f"SELECT n FROM {self._name} WHERE held = {held} AND n IN {LISTED}"
-            db.execute(f"DELETE FROM {table} WHERE rowid IN ({had})", (numbers,))
+            # For DELETE, FTS5 would read all terms of a row twice.
+            had = f"SELECT 'delete', n, {self._columns} FROM {table}_given WHERE n IN {LISTED}"
+            db.execute(f"INSERT INTO {table} ({table}, rowid, {self._columns}) {had}", (numbers,))
             given = [(n, *terms) for n, at, terms in rows if at == held]
             db.executemany(f"INSERT INTO {table} (rowid, {self._columns}) VALUES ({marks})", given)
 

@@ -191,10 +191,9 @@ class Sweep(Struct):
         orders = []
         for path in self.scan.seen.keys() - self._proven:
             row, stamp = self._known.get(path), self.scan.seen[path]
-            if row is None or self.force or row.parser != PARSER or not _has_its_id(row, held):
-                orders.append((path, ""))
-            elif row.stamp != stamp or row.stale or self.rehash:
-                orders.append((path, row.digest))
+            is_current = row is not None and not self.force and row.parser == PARSER and _has_its_id(row, held)
+            if row is None or not is_current or row.stamp != stamp or row.stale or self.rehash:
+                orders.append((path, row.digest if row is not None and is_current else ""))
         return sorted(orders, key=lambda order: (len(order[0]), order[0]))
 
     def _apply(self, looks: Sequence[Look]) -> None:

@@ -189,6 +189,8 @@ class Watcher:
             for event in events:
                 self._done.put(event)
                 self._source.wake()
+            with contextlib.suppress(NotebookError, OSError):  # behind the events, since it waits for the disk
+                self._engine.index.checkpoint()
             self._has_work.wait(seconds)
 
 
