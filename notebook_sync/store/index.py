@@ -121,7 +121,7 @@ class Index:
         with self._db.read() as db:
             found = db.execute(asked, (*(since for _ in wanted), limit)).fetchall() if wanted else []
         of = {name: [row_id for _, at, row_id in found if at == name] for name in wanted}
-        rows = {name: self.collections[name].get(ids, heavy=heavy) for name, ids in of.items()}
+        rows = {name: self.collections[name].get(ids, heavy=heavy) for name, ids in of.items() if ids}
         return [Change(name, row_id, rev, rows[name].get(row_id)) for rev, name, row_id in found]
 
     def rev(self) -> int:

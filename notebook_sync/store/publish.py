@@ -15,7 +15,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -204,7 +204,7 @@ class Publisher:
         if time.monotonic() < state.retry_at and not claim:
             return Published(trouble=state.trouble)
         try:
-            count = self._feed(target, until, claim=claim)
+            count = self._feed(target, noted, until, claim=claim)
         except (BackendDown, ForeignTarget) as error:
             state.trouble = error.reason if isinstance(error, BackendDown) else str(error)
             state.retry_at = time.monotonic() + state.pause * random.uniform(0.5, 1.0)  # noqa: S311 - spreads attempts
@@ -217,9 +217,9 @@ class Publisher:
             self._remember(target, trouble=None)
         return Published(count)
 
-    def _feed(self, target: Target, until: float, *, claim: bool) -> int:
+    def _feed(self, target: Target, noted: Mapping[str, Any], until: float, *, claim: bool) -> int:
         """Write what the server lacks, from its cursor on; how many changes that were."""
-        state, noted, found, who = self._states[target.kind], self._noted(target), target.read_mark(), self._identity()
+        state, found, who = self._states[target.kind], target.read_mark(), self._identity()
         mark = found or Mark()
         is_doubted = noted["doubt"] is not None and time.time() >= noted["doubt"]
         if is_continued(found, who, target=target.name, last_cursor=noted["cursor"], claim=claim):
@@ -251,15 +251,15 @@ class Publisher:
             seen = min(self._index.rev(), limit)
             changes = self._index.changes(mark.cursor, _BATCH, target.collections, heavy=target.needs_text)
             changes = [change for change in changes if change.rev <= limit]
-            if not changes:
-                state.through = seen
-                return count
-            self._write(target, changes, mark, claim=claim)
-            count += len(changes)
-            state.through = changes[-1].rev
-            mark = replace(mark, cursor=state.through, published_through=max(mark.published_through, state.through))
-            self._record(target, mark)
-            if time.monotonic() > until:
+            is_last = len(changes) < _BATCH
+            if changes:
+                self._write(target, changes, mark, claim=claim)
+                count += len(changes)
+                last = changes[-1].rev
+                mark = replace(mark, cursor=last, published_through=max(mark.published_through, last))
+                self._record(target, mark)
+            state.through = seen if is_last else mark.cursor
+            if is_last or time.monotonic() > until:
                 return count
 
     def _reconcile(self, target: Target, mark: Mark, limit: int) -> int:
