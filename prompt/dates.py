@@ -19,7 +19,9 @@ _NAMED = rf"(?:\d{{1,2}}(?:st|nd|rd|th)?\.? {_MONTH}\.?|{_MONTH}\.? \d{{1,2}}(?:
 # The largest patterns are texts: `re` compiles them for the first date, 2 ms that most commands do not wait for.
 _DAY = rf"(?:\d{{4}}-\d{{1,2}}-\d{{1,2}}|\d{{1,2}}\.\d{{1,2}}\.\d{{4}}|{_NAMED} \d{{4}})"
 _DATED = rf"(?i)(?<![\w.]){_DAY}(?=T\d|\b)(?!\.\d)"
+# What each line with a date has, next to a year: most lines with a number of four digits have no date.
 _YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
+_PART_OF_DATE = re.compile(rf"\d[-.\u2010\u2011\u2212]\d|{'|'.join(_MONTHS)}", re.IGNORECASE)
 _MOMENT = (
     rf"(?i)(?:(?P<day>{_DAY})|(?P<named>{_NAMED}))"
     r"(?:(?: (?:at )?|T)(?P<hour>\d{1,2})(?::(?P<minute>\d{2})(?::\d{2})?)?(?: ?(?P<half>[ap])\.?m\.?)?)?"
@@ -88,7 +90,7 @@ def validity_of(text: str, skip: Sequence[tuple[int, int]] = ()) -> Validity | N
 
 def date_in(line: str) -> date | None:
     """The first date, with its year, that says how old a heading or an entry is: none of a task or of a validity."""
-    if not _YEAR.search(line):
+    if not (_YEAR.search(line) and _PART_OF_DATE.search(line)):
         return None
     text = _BRACKET.sub(lambda match: match[0] if _is_prose(match[0]) else " ", re.sub(_TASK_DATE, " ", line))
     days = (_day(match[0]) for match in re.finditer(_DATED, _spaced(text)))
