@@ -74,11 +74,10 @@ class Reader(msgspec.Struct, frozen=True):
         # The writer begins early, and one of the processes does not read all of the last batch alone.
         size = min(self.settings.sync.batch, len(orders) // 8 if is_many else len(orders)) or 1
         batches = [orders[start : start + size] for start in range(0, len(orders), size)]
-        # The first batch is read here, while they start.
-        others = [_start(self, batches[1 + turn :: _PROCESSES]) for turn in range(_PROCESSES)] if is_many else []
+        others = [_start(self, batches[turn::_PROCESSES]) for turn in range(_PROCESSES)] if is_many else []
         try:
-            for turn, batch in enumerate(batches, -1):
-                looks = _answer(others[turn % _PROCESSES]) if others and turn >= 0 else None
+            for turn, batch in enumerate(batches):
+                looks = _answer(others[turn % _PROCESSES]) if others else None
                 yield looks or [self.look(*order) for order in batch]
         finally:
             for other in others:
