@@ -52,7 +52,7 @@ def bridge_command(*misbehaviours: str, answer: Path | None = None, log: Path | 
     unknown = set(misbehaviours) - MISBEHAVIOURS.keys()
     assert not unknown, f"it does not know how to be {unknown}"
     options = json.dumps({"how": misbehaviours, "answer": str(answer or ""), "log": str(log or "")})
-    return (sys.executable, "-P", str(Path(__file__)), options)
+    return (sys.executable, "-I", "-S", str(Path(__file__)), options)
 
 
 def asked(log: Path) -> list[dict[str, Any]]:

@@ -1,8 +1,6 @@
 """Syntheses: what they cost, how long they are cached, and what replaces one where nobody answers."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -32,6 +30,7 @@ from tests.context.harbour import (
     write_notebook,
 )
 from tests.llm_server import CRASH, CUT_OFF, JUNK, REFUSAL, LlmServer, chat, llm_server
+from tests.processes import start_command
 from tests.services.conftest import assert_raises, synced
 from tests.waiting import eventually
 
@@ -315,14 +314,11 @@ def test_who_waits_behind_a_question_gets_its_answer_or_its_failure(
         assert len(answers.asked) == before + 1
 
 
-def test_another_process_waits_as_well(notebook: Notebook, root: Path, answers: Answers) -> None:
-    script = (
-        "import sys; from notebook_sync import Notebook\n"
-        "with Notebook.open(sys.argv[1]) as nb: print(nb.context.synthesize(sys.argv[2]).source)"
-    )
-    command = [sys.executable, "-c", script, str(root), SPEC]
-    running = [subprocess.Popen(command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE) for _ in range(2)]
-    assert [process.communicate()[0].decode().strip() for process in running] == ["bridge"] * 2
+def test_another_process_waits_as_well(notebook: Notebook, root: Path, answers: Answers, tmp_path: Path) -> None:
+    (tmp_path / "spec.md").write_text(SPEC)
+    asked = ("context", "synthesize", tmp_path / "spec.md", "--session", "owner", "--json")
+    running = [start_command("-C", root, *asked) for _ in range(2)]
+    assert [json.loads(process.communicate()[0])["source"] for process in running] == ["bridge"] * 2
     assert len(answers.asked) == 1
 
 

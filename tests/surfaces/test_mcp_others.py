@@ -3,13 +3,13 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from notebook_sync import Notebook
+from tests.processes import quick_command
 from tests.surfaces.serving import OWNER, mcp_on_a_port, npm_file, token_of
 
 # Those that need no tools, resources and prompts of the suite's own.
@@ -20,7 +20,7 @@ SCENARIOS = (
 
 
 def test_the_typescript_client_over_stdio(notebook: Notebook) -> None:
-    started = (sys.executable, "-m", "notebook_sync", "-C", str(notebook.root), "mcp", "--session", "owner")
+    started = (*quick_command(), "-C", str(notebook.root), "mcp", "--session", "owner")
     check(conversation(notebook.root, "stdio", *started), notebook.root)
 
 
