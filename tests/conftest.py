@@ -23,6 +23,7 @@ replays or explores another. Seed 0, the default, gives Hypothesis the same exam
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import shutil
@@ -31,6 +32,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -65,21 +67,23 @@ class Copies:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def put(self, make: Callable[[Path], object], root: Path) -> Path:
-        """Copy the notebook that `make` makes in an empty folder to `root`, and its state to the test's."""
-        kept = self._folder / f"{make.__name__}-{datetime.now(UTC):%Y-%m-%d}"  # notes may name today
+    def put(self, make: Callable[..., object], root: Path, *given: object) -> Path:
+        """Copy the notebook that `make` makes of what is given in an empty folder to `root`, and its state to the
+        test's."""
+        key = sha256(repr(given).encode()).hexdigest()[:16]
+        kept = self._folder / f"{make.__name__}-{key}-{datetime.now(UTC):%Y-%m-%d}"  # notes may name today
         if not kept.exists():
-            self._make(make, kept)
+            self._make(make, kept, *given)
         shutil.copytree(kept / "notebook", root, dirs_exist_ok=True)
         shutil.copytree(kept / "state", os.environ["NOTEBOOK_STATE_DIR"])
         return root
 
-    def _make(self, make: Callable[[Path], object], kept: Path) -> None:
+    def _make(self, make: Callable[..., object], kept: Path, *given: object) -> None:
         work = Path(mkdtemp(dir=self._folder))
         (work / "made").mkdir()
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("NOTEBOOK_STATE_DIR", str(work / "state"))
-            make(work / "made")
+            make(work / "made", *given)
         (work / "made").rename(work / "notebook")  # a copy then is a notebook that has moved, which keeps its state
         work.rename(kept)
 
@@ -110,6 +114,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         long = [item for item in items if item.get_closest_marker("soak")]
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded now stays loaded: to look for cycles in it, and often, would take a tenth of the run's time."""
+    gc.freeze()
+    gc.set_threshold(10_000)
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,9 @@ from notebook_sync.errors import NotFound, NotPermitted, UnwritableFile, UsageEr
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Is
 from notebook_sync.surfaces.cli.main import run
+from tests.conftest import Copies
 from tests.search.embedding_server import embedding_server
-from tests.services.conftest import OWNER, SCRIBE, STRANGER, add_files, assert_raises, synced, write_files
+from tests.services.conftest import OWNER, SCRIBE, STRANGER, add_files, assert_raises, copied, write_files
 
 SPEC = "---\ndomain: harbour\n---\n# Winter ferry\n\nThe ferry needs rope before the ice comes.\n"
 SETTINGS = '[notebook]\ntimezone = "UTC"\n[search]\nembeddings = "off"\n'
@@ -49,8 +50,8 @@ FILES = {
 
 
 @pytest.fixture
-def notebook(folder: Path) -> Iterator[Notebook]:
-    with synced(folder, FILES) as opened:
+def notebook(copies: Copies, folder: Path) -> Iterator[Notebook]:
+    with copied(copies, folder, FILES) as opened:
         yield opened
 
 

@@ -3,17 +3,16 @@
 root       its folder, not synced yet; `write_files` adds more
 notebook   opened and synced, as the owner; nothing follows the files
 committed  the same in a git repository
-synced     a function for notebooks of other files
+synced     a function for notebooks of other files; `copied` for those that many tests begin with
 """
 
 import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from shutil import copytree
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from notebook_sync import Notebook, Session
 from notebook_sync.files.locks import write_lock
 from notebook_sync.store import publish
 from notebook_sync.store.rows import Is
+from tests.conftest import Copies
 
 OWNER, SCRIBE, PILOT = Session.owner(), Session.task("scribe"), Session.task("pilot")
 NAMELESS, STRANGER = Session.task(), Session.external("scribe")
@@ -74,6 +74,19 @@ def synced(root: Path, *files: Mapping[str, str]) -> Iterator[Notebook]:
     with Notebook.open(write_files(root, *files)) as opened:
         opened.sync()
         yield opened
+
+
+@contextmanager
+def copied(copies: Copies, root: Path, *files: Mapping[str, str]) -> Iterator[Notebook]:
+    """The same for files that many tests begin with: made once, and copied."""
+    with Notebook.open(copies.put(_make_synced, root, *files)) as opened:
+        assert opened.core.index.rev()
+        yield opened
+
+
+def _make_synced(root: Path, *files: Mapping[str, str]) -> None:
+    with synced(root, *files):
+        pass
 
 
 def on_mongodb(url: str, database: str) -> str:
@@ -146,21 +159,7 @@ def committed(root: Path) -> Iterator[Notebook]:
         yield opened
 
 
-@cache
-def office(made: Path) -> Path:
-    """The notebook, synced once, and its state. Nothing is left where it was: a copy of both is the notebook, moved."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("NOTEBOOK_STATE_DIR", str(made / "state"))
-        with Notebook.open(write_files(made / "notebook", FILES)) as opened:
-            opened.core.engine.sync()
-    return (made / "notebook").rename(made / "root").parent
-
-
 @pytest.fixture
-def notebook(root: Path, state_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
-    made = office(tmp_path_factory.getbasetemp() / "office")
-    copytree(made / "root", root, dirs_exist_ok=True)
-    copytree(made / "state", state_dir)
-    with Notebook.open(root) as opened:
-        assert opened.core.index.rev()
+def notebook(copies: Copies, root: Path) -> Iterator[Notebook]:
+    with copied(copies, root, FILES) as opened:
         yield opened

@@ -18,6 +18,7 @@ from notebook_sync.services import archive
 from notebook_sync.services.importing import Exported, Imported
 from notebook_sync.store.rows import Is
 from notebook_sync.surfaces.cli.main import run
+from tests.conftest import Copies
 from tests.servers import MongoClient
 from tests.services.conftest import (
     FILES,
@@ -45,10 +46,9 @@ INFO = json.dumps({"format": archive.FORMAT, "id": "a1"}).encode()
 _OF_INDEX = ("rev", "stamp", "seal", "held")
 
 
-@pytest.fixture
-def home(root: Path) -> Iterator[Notebook]:
+def make_home(root: Path) -> None:
     """A notebook with a past: commits, edits, use, a stream, a checkpoint."""
-    make_repository(write_files(root, MORE))
+    make_repository(write_files(root, FILES, MORE))
     with synced(root) as notebook:
         notebook.notes.update("pages/ferry.md", SCRIBE, content="# Ferry\n\nTwo coils of rope.\n")
         notebook.channels.write("The buoy drifts", SCRIBE)
@@ -58,6 +58,11 @@ def home(root: Path) -> Iterator[Notebook]:
         notebook.stream.log("Odile moved the ferry", SCRIBE)
         notebook.stream.log("The harbour closes at ten", SCRIBE, keep=True)
         notebook.stream.checkpoint("before the regatta", OWNER)
+
+
+@pytest.fixture
+def home(copies: Copies, root: Path) -> Iterator[Notebook]:
+    with Notebook.open(copies.put(make_home, root)) as notebook:
         yield notebook
 
 

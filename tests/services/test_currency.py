@@ -11,6 +11,7 @@ from notebook_sync.errors import NoSuchNote, NotPermitted, UsageError
 from notebook_sync.model import is_current
 from notebook_sync.services.writing import Change, save
 from notebook_sync.surfaces.memory_tool import MemoryTool, MemoryToolError
+from tests.conftest import Copies
 from tests.services.conftest import (
     NAMELESS,
     OWNER,
@@ -18,8 +19,8 @@ from tests.services.conftest import (
     SCRIBE,
     STRANGER,
     assert_raises,
+    copied,
     sync_files,
-    synced,
     write_files,
 )
 
@@ -29,8 +30,8 @@ NEW = "---\nid: winter\n---\n# Winter timetable\n\nThe ferry leaves at ten, as l
 
 
 @pytest.fixture
-def notebook(folder: Path) -> Iterator[Notebook]:
-    with synced(folder, {"notebook.toml": OFF, "pages/old.md": OLD, "pages/new.md": NEW}) as opened:
+def notebook(copies: Copies, folder: Path) -> Iterator[Notebook]:
+    with copied(copies, folder, {"notebook.toml": OFF, "pages/old.md": OLD, "pages/new.md": NEW}) as opened:
         yield opened
 
 

@@ -16,6 +16,7 @@ from notebook_sync.services.core import Core
 from notebook_sync.services.fact_upkeep import is_vouched_for, pairs_of, proposals_of, tend_facts, word_diff
 from notebook_sync.services.upkeep import chores_of, run_chores
 from notebook_sync.store.rows import Is
+from tests.conftest import Copies
 from tests.services.conftest import (
     FILES,
     OWNER,
@@ -23,10 +24,10 @@ from tests.services.conftest import (
     SCRIBE,
     STRANGER,
     assert_raises,
+    copied,
     git,
     make_repository,
     sync_files,
-    synced,
     write_files,
 )
 
@@ -43,8 +44,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
 
 
 @pytest.fixture
-def notebook(folder: Path, clock: list[datetime]) -> Iterator[Notebook]:
-    with synced(folder, FILES | {"facts/notes.md": NOTES}) as opened:
+def notebook(copies: Copies, folder: Path, clock: list[datetime]) -> Iterator[Notebook]:
+    with copied(copies, folder, FILES | {"facts/notes.md": NOTES}) as opened:
         yield opened
 
 

@@ -28,6 +28,7 @@ from notebook_sync.services.fact_rows import FactRow, facts_of, importance
 from notebook_sync.services.upkeep import chores_of, run_chores, stamp_usage
 from notebook_sync.services.view import View
 from notebook_sync.store.rows import Is
+from tests.conftest import Copies
 from tests.search.embedding_server import embedding_server, vectors
 from tests.services.conftest import (
     NAMELESS,
@@ -35,6 +36,7 @@ from tests.services.conftest import (
     SCRIBE,
     STRANGER,
     assert_raises,
+    copied,
     git,
     make_repository,
     on_mongodb,
@@ -51,8 +53,8 @@ TEXT = f"## Key Topics\n\n- {LAMP}\n\n## Important Facts\n\n- {FERRY}\n- {ROPES}
 
 
 @pytest.fixture
-def harbour(folder: Path) -> Iterator[Notebook]:
-    with synced(folder, {"notebook.toml": "", NOTES: TEXT}) as opened:
+def harbour(copies: Copies, folder: Path) -> Iterator[Notebook]:
+    with copied(copies, folder, {"notebook.toml": "", NOTES: TEXT}) as opened:
         yield opened
 
 

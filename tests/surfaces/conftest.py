@@ -39,7 +39,7 @@ def make() -> Callable[[Path], None]:
 def notebook(copies: Copies, folder: Path, make: Callable[[Path], None]) -> Iterator[Notebook]:
     """The notebook, synced."""
     with Notebook.open(copies.put(make, folder)) as notebook:
-        notebook.sync()
+        assert notebook.core.index.rev()
         yield notebook
 
 
