@@ -75,7 +75,7 @@ class Copies:
         if not kept.exists():
             self._make(make, kept, *given)
         shutil.copytree(kept / "notebook", root, dirs_exist_ok=True)
-        shutil.copytree(kept / "state", os.environ["NOTEBOOK_STATE_DIR"])
+        shutil.copytree(kept / "state", os.environ["NOTEBOOK_STATE_DIR"], dirs_exist_ok=True)
         return root
 
     def _make(self, make: Callable[..., object], kept: Path, *given: object) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,6 +15,7 @@ from notebook_sync import Notebook, NotebookError
 from notebook_sync.notebook import load_operations
 from notebook_sync.registry import OPERATIONS, Operation, as_json, call, for_model, plain_type
 from notebook_sync.sessions import Session
+from tests.conftest import Copies
 from tests.services.conftest import NAMELESS, OWNER, PILOT, SCRIBE, STRANGER, write_files
 
 # In place of each other; in nothing else that is written here.
@@ -61,21 +63,29 @@ SHARED_BY_SCRIBE = f"{FOLDER}/{CANARY}-project/{CANARY}-hand.md"
 NAMES = [KEPT, MOVED, SHARED_BY_SCRIBE, GONE, TILL, *(f"{CANARY}-{name}" for name in ("kept", "gone", "id", "orders"))]
 
 
-def build(root: Path, *, with_private: bool) -> Notebook:
-    """A synced notebook; with private notes and hidden text, or with neither."""
+@contextmanager
+def both(copies: Copies, folder: Path) -> Iterator[tuple[Notebook, Notebook]]:
+    """A notebook with private notes and hidden text, and the same with neither."""
+    roots = [copies.put(_build, folder / str(with_private), with_private) for with_private in (True, False)]
+    with Notebook.open(roots[0]) as one, Notebook.open(roots[1]) as other:
+        for notebook in (one, other):
+            assert bool(notebook.notes.search(CANARY, SCRIBE).results) == (notebook is one)
+            assert bool(notebook.channels.search(CANARY, SCRIBE).results) == (notebook is one)
+        yield one, other
+
+
+def _build(root: Path, with_private: bool) -> None:
+    """Make one of them, and sync it."""
     write_files(root, PUBLIC | (HIDDEN if with_private else {}))
     for number, path in enumerate(PUBLIC):
         os.utime(root / path, (_NOON + number, _NOON + number))
-    notebook = Notebook.open(root)
-    notebook.core.engine.sync()
-    if with_private:
-        _work_in_private(notebook)
-    notebook.notes.update("pages/ferry.md", SCRIBE, content="Two coils.", append=True)
-    os.utime(root / "pages/ferry.md", (_NOON + 50, _NOON + 50))
-    notebook.core.engine.sync()
-    assert bool(notebook.notes.search(CANARY, SCRIBE).results) == with_private
-    assert bool(notebook.channels.search(CANARY, SCRIBE).results) == with_private
-    return notebook
+    with Notebook.open(root) as notebook:
+        notebook.core.engine.sync()
+        if with_private:
+            _work_in_private(notebook)
+        notebook.notes.update("pages/ferry.md", SCRIBE, content="Two coils.", append=True)
+        os.utime(root / "pages/ferry.md", (_NOON + 50, _NOON + 50))
+        notebook.core.engine.sync()
 
 
 def _work_in_private(notebook: Notebook) -> None:

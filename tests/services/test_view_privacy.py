@@ -6,18 +6,15 @@ from pathlib import Path
 import pytest
 
 from notebook_sync import Notebook, Session
+from tests.conftest import Copies
 from tests.services import private_world as world
 from tests.services.private_world import CANARY, NONSENSE, OUTSIDERS
 
 
 @pytest.fixture
-def worlds(tmp_path: Path) -> Iterator[tuple[Notebook, Notebook]]:
-    """A notebook with private and hidden text, and the same without."""
-    with (
-        world.build(tmp_path / "with", with_private=True) as one,
-        world.build(tmp_path / "without", with_private=False) as other,
-    ):
-        yield one, other
+def worlds(copies: Copies, tmp_path: Path) -> Iterator[tuple[Notebook, Notebook]]:
+    with world.both(copies, tmp_path) as pair:
+        yield pair
 
 
 @pytest.mark.parametrize("session", OUTSIDERS, ids=lambda one: f"{one.kind}-{one.agent}")

@@ -20,8 +20,9 @@ from notebook_sync.surfaces.cli.connect import CLIENTS
 from notebook_sync.surfaces.cli.hook import HookEvent, answer_of, event_of
 from notebook_sync.surfaces.cli.main import run
 from prompt import count_tokens
+from tests.conftest import Copies
 from tests.services.conftest import OWNER, PILOT, SCRIBE, STRANGER, write_files
-from tests.services.private_world import CANARY, OUTSIDERS, build
+from tests.services.private_world import CANARY, OUTSIDERS, both
 from tests.waiting import eventually
 
 QUESTION = "Which rope does the ferry need at the old pier?"
@@ -123,12 +124,12 @@ def test_what_is_counted_is_never_less_than_the_tokens(text: str) -> None:
     assert count_tokens(text) <= _most_tokens(text) + 1
 
 
-def test_what_a_session_must_not_see_changes_no_pointer(tmp_path: Path) -> None:
+def test_what_a_session_must_not_see_changes_no_pointer(copies: Copies, tmp_path: Path) -> None:
     asked = ["Does the ferry need rope in January, when it freezes?", f"Where is the {CANARY} rope of the ferry?"]
-    texts = []
-    for with_private in (True, False):
-        with build(tmp_path / str(with_private), with_private=with_private) as notebook:
-            texts.append([answer_of(notebook, each, message(text)) for each in OUTSIDERS for text in asked])
+    with both(copies, tmp_path) as notebooks:
+        texts = [
+            [answer_of(notebook, each, message(text)) for each in OUTSIDERS for text in asked] for notebook in notebooks
+        ]
     assert texts[0] == texts[1]
     assert any(texts[0])
     assert CANARY not in "".join(texts[0])
