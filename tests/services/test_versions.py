@@ -9,7 +9,9 @@ import pytest
 from notebook_sync import Notebook, Session
 from notebook_sync.errors import Conflict, EditFailed, NoSuchNote, NotFound, NotPermitted
 from notebook_sync.services.writing import Change, save, writing
+from tests.conftest import Copies
 from tests.services.conftest import (
+    FILES,
     NAMELESS,
     OWNER,
     PILOT,
@@ -31,15 +33,20 @@ FERRY, IDEA = "pages/ferry.md", "pages/idea.md"
 some_stores = pytest.mark.parametrize("kept", ["git", "commits off"], indirect=True)
 
 
-@pytest.fixture(params=["git", "commits off", "no git"])
-def kept(request: pytest.FixtureRequest, root: Path) -> Iterator[Notebook]:
+def make_kept(root: Path, where: str) -> None:
     """A notebook whose texts are kept in the user's repository, or in the private one."""
-    if request.param == "commits off":
+    write_files(root, FILES)
+    if where == "commits off":
         add_settings(root, '[git]\ncommit = "off"\n')
-    if request.param != "no git":
+    if where != "no git":
         make_repository(root)
     with Notebook.open(root) as notebook:
         notebook.core.engine.sync()
+
+
+@pytest.fixture(params=["git", "commits off", "no git"])
+def kept(request: pytest.FixtureRequest, copies: Copies, root: Path) -> Iterator[Notebook]:
+    with Notebook.open(copies.put(make_kept, root, request.param)) as notebook:
         yield notebook
     if request.param == "commits off":
         assert git(root, "rev-list", "--count", "HEAD").strip() == "1"

@@ -45,7 +45,7 @@ def delete(folder: Path) -> None:
 
 
 def test_a_burst_of_files_in_new_folders(root: Path, watch: Following) -> None:
-    count = 1500
+    count = 600
 
     def write_part(part: int) -> None:
         write(root, {f"d{part}/deep/{number}.md": "x" for number in range(part, count, 4)})
@@ -179,7 +179,7 @@ def test_a_checkout_of_many_files(root: Path, following: Follow, monkeypatch: py
     states: list[dict[str, str]] = []
     git(root, "init", "-q", "-b", "main")
     for state in range(2):
-        for number in range(300):
+        for number in range(150):
             if state == 0 or number % 3:
                 (root / f"{number}.md").write_text(f"{number} in state {state}")
             else:
