@@ -39,6 +39,7 @@ from tempfile import mkdtemp
 import hypothesis
 import pytest
 
+from notebook_sync.files.state import Place
 from tests.fault_proxy import FaultProxy
 from tests.servers import (
     MongoClient,
@@ -76,6 +77,7 @@ class Copies:
             self._make(make, kept, *given)
         shutil.copytree(kept / "notebook", root, dirs_exist_ok=True)
         shutil.copytree(kept / "state", os.environ["NOTEBOOK_STATE_DIR"], dirs_exist_ok=True)
+        Place.open(root)  # before a copy of another notebook with the same id comes
         return root
 
     def _make(self, make: Callable[..., object], kept: Path, *given: object) -> None:
