@@ -8,7 +8,7 @@ import pytest
 from notebook_sync.errors import NotebookError
 from notebook_sync.model import Stamp
 from notebook_sync.store.index import Index
-from notebook_sync.store.rows import EVERYTHING, Has, Is, Row, Where
+from notebook_sync.store.rows import EVERYTHING, Has, Is, Row, Same, Where
 from tests.store.rows_for_tests import T0, document, entry, fact
 
 ALL_KEPT = {
@@ -54,6 +54,7 @@ def test_text_is_data(index: Index, text: str) -> None:
     assert (found["title"], found["content"], found["tags"], len(found["extra"])) == (stored, stored, [stored], 1)
     for where in (Is("title", "=", text), Is("topic", "in", [text, None]), Has("tags", (text,)), Is("id", "=", row_id)):
         assert index.documents.count(where) == 1
+    assert (index.documents.count(Same("title", "topic")), index.documents.count(Same("title", "id"))) == (1, 0)
     assert index.documents.distinct("tags") == {stored: 1}
     index.documents.delete([row_id])
     assert index.documents.count() == 0

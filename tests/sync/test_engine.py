@@ -73,6 +73,14 @@ def test_a_file_that_changes_all_the_time_is_named(world: World, monkeypatch: py
     assert warning == "good.md is still being written; sync again"
 
 
+def test_what_is_in_order_is_not_read_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.save({"a.md": "---\nid: x\n---\n", "b.md": "---\nid: x\n---\n", "plain.md": "text"})
+    read, tree = list[str](), world.engine._reader.tree
+    monkeypatch.setattr(tree, "read", lambda path: read.append(path), raising=False)
+    report = world.sync()
+    assert (read, report.unchanged, report.faults.keys()) == ([], 3, {"b.md"})
+
+
 def test_a_checkpoint_moves_what_was_committed_to_the_file(world: World) -> None:
     world.sync()
     world.index.checkpoint()
