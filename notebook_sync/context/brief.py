@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -273,7 +272,6 @@ def body_of(text: str, title: str = "") -> str:
     return shown.removeprefix(f"# {title}\n").lstrip("\r\n") if title else shown
 
 
-@lru_cache(maxsize=1024)  # a brief names a memory at each of its links
 def one_line(text: str, length: int) -> str:
     """Words of a title, a summary or a reason, on one line, without marks."""
     return shorten(plain(without_comments(text)), length)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from heapq import heapify, heappop, heappush
-from itertools import chain, pairwise
+from itertools import pairwise
 from math import fsum, log
 from typing import NamedTuple
 
@@ -233,16 +233,15 @@ def fuse(words: Mapping[str, float], cosines: Mapping[str, float], share: float)
 def bm25(weights: Mapping[str, float], texts: Mapping[str, Mapping[str, int]]) -> dict[str, float]:
     """How well each of a few texts, given as counts of terms, has weighted terms (Robertson and Zaragoza, 2009); those
     that have none are left out. How rare a term is, these texts alone decide."""
-    said = {id: weights.keys() & counts.keys() for id, counts in texts.items()}
-    having = Counter(chain.from_iterable(said.values()))
+    having = Counter(term for counts in texts.values() for term in weights.keys() & counts.keys())
     worth = {term: weights[term] * rarity_of(len(texts), count) for term, count in having.items()}
     sizes = {id: sum(counts.values()) for id, counts in texts.items()}
     usual = sum(sizes.values()) / max(len(sizes), 1) or 1.0
     scores: dict[str, float] = {}
     for id, counts in texts.items():
         length = _K1_OF_FEW * (1 - _B_OF_FEW + _B_OF_FEW * sizes[id] / usual)
-        if said[id]:
-            scores[id] = fsum(worth[term] * counts[term] / (counts[term] + length) for term in said[id])
+        if said := worth.keys() & counts.keys():
+            scores[id] = fsum(worth[term] * counts[term] / (counts[term] + length) for term in said)
     return scores
 
 
