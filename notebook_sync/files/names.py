@@ -67,16 +67,6 @@ def copy_of(path: str, guarded: Collection[str] = (*RUNTIME_FILES, CORE_FACTS)) 
     return f"{folder}{slash}{original}{ending}" if original and original != stem else ""
 
 
-def copies_among(paths: Sequence[str], guarded: Collection[str]) -> list[str]:
-    """Those of the paths that are conflict copies or backups, as by `copy_of`, sorted. Most are quickly ruled out."""
-    stems = tuple(path.removesuffix(".md").casefold() for path in guarded)
-    text = "\n".join(paths).casefold()
-    parts = [part for part in _PARTS_OF_COPIES if part in text]
-    suspects = [path for path in paths if path.casefold().startswith(stems)]
-    suspects += [path for path in paths if any(part in path.casefold() for part in parts)] if parts else []
-    return sorted({path for path in suspects if copy_of(path, guarded)})
-
-
 def judged_paths(path: str, prompt: PromptTable) -> tuple[str, ...]:
     """The paths whose rights count for a note. A conflict copy or a backup is as private as its original."""
     original = copy_of(path, guarded_paths(prompt))
@@ -153,11 +143,6 @@ _COPY = re.compile(
           | ~
         )+$""",
     re.VERBOSE | re.IGNORECASE,
-)
-# One of them is in each name that `_COPY` finds.
-_PARTS_OF_COPIES = (
-    *("onfli", "競合", "冲突", "衝突", "-desktop-", "-laptop-", ".bak", ".backup", ".orig", "~."),
-    *("_backup_", "_base_", "_local_", "_remote_"),
 )
 _MAYBE_COPY = re.compile(
     r"""(?: [ ]?\(\d+\) | [ ]\d+

@@ -241,9 +241,9 @@ class Searcher:
         """Words of a row that everybody may read; remembered until the number of such rows changes."""
         if self._lengths.get(collection, (-1, 0.0))[0] != total:
             field = "word_count" if collection == "documents" else "content"
-            cells = self._index.collections[collection].tuples((field,), Is("audience", "=", ""))
-            words = sum(cell if isinstance(cell, int) else len(cell.split()) for (cell,) in cells)
-            self._lengths[collection] = total, words / max(len(cells), 1)
+            cells = self._index.collections[collection].distinct(field, Is("audience", "=", ""))
+            words = sum(count * (cell if isinstance(cell, int) else len(cell.split())) for cell, count in cells.items())
+            self._lengths[collection] = total, words / max(sum(cells.values()), 1)
         return self._lengths[collection][1]
 
     # ---- candidates

@@ -9,7 +9,7 @@ import os
 import re
 import sqlite3
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import timedelta
@@ -19,11 +19,10 @@ from typing import Any
 
 from notebook_sync.errors import ConfigError, NotebookError
 from notebook_sync.files.locks import FollowLock
-from notebook_sync.files.names import copies_among, copy_of
+from notebook_sync.files.names import copy_of
 from notebook_sync.files.private import printable
 from notebook_sync.files.state import file_system, why_not_writable
-from notebook_sync.model import SETTINGS_FILE, collection_of
-from notebook_sync.permissions import guarded_paths
+from notebook_sync.model import SETTINGS_FILE
 from notebook_sync.services.admin import Check, Status
 from notebook_sync.services.assembling import assemble, files_of
 from notebook_sync.services.core import FAULTS, PROPOSALS, PROPOSED, Core
@@ -82,11 +81,10 @@ def _counts(core: Core) -> dict[str, Any]:
     version = core.index.version()
     known: tuple[object, dict[str, Any]] | None = core.parts.get("counts")
     if known is None or known[0] != version:
-        # Of paths alone: an index has them, and to read anything else takes three times as long.
-        paths = [path for (path,) in core.index.documents.tuples(("path",), Is("path", "!=", None))]
+        copies = core.index.documents.tuples(("path",), Is("copy_of", ">", ""))
         counts = {
-            "conflicts": copies_among(paths, guarded_paths(core.settings.prompt))[:_MOST_STALE],
-            "notes": Counter(map(collection_of, paths)),
+            "conflicts": sorted(path for (path,) in copies if path)[:_MOST_STALE],
+            "notes": core.index.documents.distinct("collection"),
             "facts": core.index.facts.count(),
             "only_in_index": {name: core.index.collections[name].count() for name in _DUMPED},
             "stale": core.noted(FAULTS)[:_MOST_STALE],
@@ -237,10 +235,11 @@ def _editors(core: Core) -> _Looked:
     copies = ("conflict copies", "notebook-sync check names the file that each belongs to")
     for folder, folders, names in os.walk(core.root):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        for place in (os.path.relpath(f"{folder}/{name}", core.root) for name in names):
-            found = [(what, step) for pattern, what, step in _LEFT_BEHIND if pattern.fullmatch(Path(place).name)]
-            for each in found or ([copies] if copy_of(place) else []):
-                seen[each].append(place)
+        above = f"{os.path.relpath(folder, core.root)}/".removeprefix("./")
+        for name in names:
+            found = [(what, step) for pattern, what, step in _LEFT_BEHIND if pattern.fullmatch(name)]
+            for each in found or ([copies] if copy_of(above + name) else []):
+                seen[each].append(above + name)
     shown = {
         each: ", ".join(places[:_MOST_NAMED]) + ", …" * (len(places) > _MOST_NAMED) for each, places in seen.items()
     }

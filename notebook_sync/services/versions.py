@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC
 from functools import partial
 from typing import Literal, NamedTuple
@@ -23,7 +24,7 @@ from notebook_sync.files.frontmatter import EXTERNAL, is_external, read_frontmat
 from notebook_sync.files.history import Version, summary_of
 from notebook_sync.files.names import is_note_name
 from notebook_sync.files.parse import parse
-from notebook_sync.model import id_from_path
+from notebook_sync.model import Note, id_from_path
 from notebook_sync.permissions import channel_of, guarded_names
 from notebook_sync.registry import Results
 from notebook_sync.services.core import Core
@@ -37,6 +38,7 @@ from notebook_sync.services.view import (
     View,
     file_names,
     linked_where,
+    named,
     note_names,
     resolve,
     split_name,
@@ -319,18 +321,15 @@ def _with_links(core: Core, view: View, moved: Change, *, links: bool) -> tuple[
     """The changes of links that the move would break, where `links` asks for them; and what to say of the others."""
     path, target, raw = moved.moved_from, moved.path, moved.before or b""
     old, new = (parse(each, raw, timezone=core.settings.timezone) for each in (path, target))
-    known = [each for each in note_names(core, view) if each.path != path]
-    files, guarded = file_names(core, view), guarded_names(core.settings.prompt)
-    named = (NoteName(note.wanted_id, note.path, note.title, note.aliases) for note in (old, new))
-    move = _Move(path, target, *(Names([*known, name], files, guarded) for name in named))
     keys = name_keys((path, old.title, old.wanted_id, *old.aliases))
     linking = core.index.documents.tuples(("path",), linked_where(view, path, keys))
+    sources = {path: raw}
+    for source in sorted(each for (each,) in linking):
+        with suppress(NotebookError):
+            sources[source] = core.tree.read(source).raw
+    move = _Move(path, target, *_names_around(core, view, (old, new), sources.values()))
     changes, broken = list[Change](), list[tuple[str, int]]()
-    for source in (path, *sorted(each for (each,) in linking)):
-        try:
-            before = raw if source == path else core.tree.read(source).raw
-        except NotebookError:
-            continue
+    for source, before in sources.items():
         place, text = move.place_of(source), before.decode(errors="replace")
         may_rewrite = links and text.encode() == before and may_change(core, view, source)
         for start, end, spelled in reversed([*_broken(move, source, text)]):
@@ -347,6 +346,19 @@ def _with_links(core: Core, view: View, moved: Change, *, links: bool) -> tuple[
         "in notes that you may change"
     )
     return changes, [said] if broken else []
+
+
+def _names_around(core: Core, view: View, moved: Sequence[Note], raws: Iterable[bytes]) -> list[Names]:
+    """What names mean with each form of a note that is moved: the names of links in some texts, and those that the
+    notes which they lead to have as files."""
+    paths, texts = {note.path for note in moved}, (raw.decode(errors="replace") for raw in raws)
+    links = {spelled for text in texts for _, spelled, _ in _sites(text)}
+    names = paths | links | set(map(unquote, links))
+    names |= {each.path for each in note_names(core, view, named(names))}
+    known = [each for each in note_names(core, view, named(names)) if each.path not in paths]
+    files, guarded = file_names(core, view), guarded_names(core.settings.prompt)
+    own = (NoteName(note.wanted_id, note.path, note.title, note.aliases) for note in moved)
+    return [Names([*known, each], files, guarded) for each in own]
 
 
 def _broken(move: _Move, source: str, text: str) -> Iterator[tuple[int, int, str]]:

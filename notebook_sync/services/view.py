@@ -31,11 +31,11 @@ from notebook_sync.permissions import (
 from notebook_sync.services.core import Core
 from notebook_sync.services.results import neutral_name
 from notebook_sync.sessions import Session
-from notebook_sync.store.rows import EVERYTHING, NOTHING, Either, Has, Is, Not, Where, both
+from notebook_sync.store.rows import EVERYTHING, NOTHING, Either, Few, Has, Is, Not, Row, Where, both
 from notebook_sync.sync.project import name_keys
 
 _ORDER = ("-updated_at", "path")
-_MOST_CANDIDATES = 5
+_MOST_CANDIDATES, _FEW = 5, 50
 # How good a name is: a note's path, its file's name, its title, id or alias, and the name of a file that is no note.
 BY_PATH, BY_NAME, _BY_FILE = 0, 1, 5
 
@@ -111,14 +111,14 @@ class View:
         says of them is kept until it changes."""
         core, key = self.core, (self.core.index.rev(), self._prompt)
         if core.restricted is None or core.restricted[0] != key:
-            rows = core.index.documents.tuples(("path", "audience"), Either((Is("audience", "!=", ""), self._guarded)))
+            rows = core.index.documents.tuples(("path", "audience"), Few((Is("audience", ">", ""), self._guarded)))
             private = {audience for _, audience in rows if audience and audience.startswith("channels/")}
             core.restricted = key, ([path for path, audience in rows if path and audience not in private], private)
         return core.restricted[1]
 
     @property
     def _guarded(self) -> Where:
-        return Either((Is("path", "in", guarded_paths(self._prompt)), Is("path", "under", "runtime")))
+        return Few((Is("path", "in", guarded_paths(self._prompt)), Is("path", "under", "runtime")))
 
     @property
     def _channels(self) -> tuple[Where, ...]:
@@ -212,18 +212,31 @@ def linking(core: Core, view: View, path: str) -> Iterator[str]:
     """The paths of the other notes with a link to this one that the session may read whole, the latest change first."""
     for note in note_names(core, view, Is("path", "=", path)):
         keys = name_keys((path, note.title, note.id, *note.aliases))
-        rows = core.index.documents.find(linked_where(view, path, keys), order=_ORDER, fields=("path", "links"))
         # Another note may have the same name, and be nearer.
-        alike = note_names(core, view, Has("names", tuple(keys))) if rows else ()
-        names = Names(alike, (), guarded_names(core.settings.prompt))
-        for row in rows:
+        names = Names(note_names(core, view, Has("names", tuple(keys))), (), guarded_names(core.settings.prompt))
+        for row in _few_first(core, linked_where(view, path, keys)):
             if any(names.find(link, row["path"])[:1] == [path] for link in row["links"]):
                 yield row["path"]
+
+
+def _few_first(core: Core, where: Where) -> Iterator[Row]:
+    """Notes with their links, the latest change first: a few, and the others only for who is not served by these."""
+    fields = ("updated_at", "path", "links")
+    few = core.index.documents.find(where, order=_ORDER, limit=_FEW, fields=fields)
+    yield from few
+    if len(few) == _FEW:
+        after = (few[-1]["updated_at"], few[-1]["path"])
+        yield from core.index.documents.find(where, order=_ORDER, after=after, fields=fields)
 
 
 def linked_where(view: View, path: str, keys: Iterable[str]) -> Where:
     """The other notes, of those that the session may read whole, with a link by the name keys of the one at `path`."""
     return both(view.whole, Has("linked", tuple(keys)), Is("path", "!=", None), Is("path", "!=", path))
+
+
+def named(names: Iterable[str]) -> Where:
+    """The notes that one of these may name. No column has the neutral names of notes that others wrote."""
+    return Few((Has("names", tuple(name_keys(names))), Is("provenance", ">", "")))
 
 
 def note_names(core: Core, view: View, among: Where = EVERYTHING) -> list[NoteName]:
@@ -302,9 +315,7 @@ def _in_index(core: Core, view: View, target: str, name: str) -> str:
     for (path,) in documents.tuples(("path",), both(view.whole, Is("id", "=", target))):
         if path:
             return str(path)
-    # No column has the neutral names of notes that others wrote.
-    alike = Either((Has("names", tuple(name_keys([target]))), Is("provenance", "!=", "")))
-    found = Names(note_names(core, view, alike)).find(target)
+    found = Names(note_names(core, view, named([target]))).find(target)
     if len(found) != 1:
         raise NoSuchNote(name, candidates=tuple(shown_names(core, found[:_MOST_CANDIDATES])))
     return str(found[0])

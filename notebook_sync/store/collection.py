@@ -4,12 +4,10 @@ about it, by `update`."""
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Collection as AnyCollection
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
-from itertools import chain
 from typing import Any
 
 import msgspec
@@ -20,6 +18,7 @@ from notebook_sync.store.rows import (
     Analyzer,
     CollectionSpec,
     Column,
+    Few,
     Is,
     Row,
     Where,
@@ -78,14 +77,21 @@ class Collection:
         if limit > 0 and order and order[0].startswith("-"):
             # By an index, SQLite finds the last row at once, but it would sort all rows before it returns the first.
             first = order[0].removeprefix("-")
-            last = self._select([first], where, f"ORDER BY {by[0]} LIMIT 1 OFFSET {limit - 1:d}")
-            where = both(where, Is(first, ">=", last[0][0])) if last and last[0][0] is not None else where
+            near = self._select(["n", first], where, f"ORDER BY {by[0]} LIMIT {limit:d}")
+            tied = [both(where, Is(first, "=", value)) for _, value in near[-1:]]
+            where = Few((Is("n", "in", [n for n, _ in near]), *tied))
         found = self._select(names, where, f"ORDER BY {', '.join(by)} LIMIT {limit:d}")
         return [dict(zip(names, values, strict=True)) for values in found]
 
     def tuples(self, fields: Sequence[str], where: Where = EVERYTHING) -> list[tuple[Any, ...]]:
         """Columns of the rows that match, in no order: the fast way to scan a collection."""
         return self._select(fields, where)
+
+    def stored(self, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Light columns of all rows, one row at a time, each value as it is stored: JSON and times are not decoded."""
+        columns = ", ".join(map(self.table.sql, fields))
+        with self._db.read() as db:
+            yield from db.execute(f"SELECT {columns} FROM {self._name} WHERE ended_at IS NULL")
 
     def count(self, where: Where = EVERYTHING) -> int:
         """How many rows match."""
@@ -95,9 +101,16 @@ class Collection:
             return int(db.execute(asked, values).fetchone()[0])
 
     def distinct(self, field: str, where: Where = EVERYTHING) -> dict[Any, int]:
-        """The values of a column or a many field among the rows that match, and how many rows have each."""
-        found = [value for (value,) in self._select([field], where)]
-        return dict(Counter(chain.from_iterable(found) if field in self.spec.many else found))
+        """The texts or numbers in a column or a many field of the rows that match, and how many rows have each."""
+        values, name = list[Cell](), self._name
+        rows = f"{name} WHERE ended_at IS NULL AND {self.table.compile(where, values)}"
+        asked = f"SELECT {self.table.sql(field)}, count(*) FROM {rows} GROUP BY 1"
+        if field in self.spec.many:
+            among = "" if where == EVERYTHING else f"AND n IN (SELECT n FROM {rows})"  # rows that ended have no values
+            of_field = f"field = {self.spec.many.index(field)} {among}"
+            asked = f"SELECT value, count(*) FROM {name}_many WHERE {of_field} GROUP BY 1"
+        with self._db.read() as db:
+            return dict(db.execute(asked, values).fetchall())
 
     def ended(self, where: Where = EVERYTHING) -> list[Row]:
         """Rows that ended within a year and may come back, the latest first: what identifies them, `ended_at`, and

@@ -8,8 +8,10 @@ DOCUMENTS = CollectionSpec(
     "documents",
     (
         Column("path", indexed=True),
+        Column("folder"),
+        Column("copy_of"),  # the path of the note that it is a conflict copy of, "" for none
         Column("wanted_id"),
-        Column("collection"),  # not indexed, nor is the audience: by an index, most of the table would be sorted
+        Column("collection"),
         Column("kind"),  # of a memory: decision, problem, pattern, insight; else ""
         Column("audience"),
         Column("title", indexed=True),
@@ -27,7 +29,7 @@ DOCUMENTS = CollectionSpec(
         Column("word_count", "int"),
         Column("updated_at", "time", indexed=True, observed=True),  # the file's mtime
         Column("digest"),
-        Column("stamp", "stamp", observed=True),
+        Column("stamp", "json", observed=True),
         Column("parser", "int"),
         Column("stale", observed=True),  # why the row is not what the file says now, "" where it is
         Column("words_digest"),  # of title, summary and content: what a vector depends on
@@ -52,6 +54,15 @@ DOCUMENTS = CollectionSpec(
     versioned_by="digest",
     feed=True,
     dumped=True,
+    # What a query reads in order, or needs nothing else of (`ended_at` is part of each query); and of a few rows.
+    indexes=(
+        "(collection, updated_at, ended_at) WHERE ended_at IS NULL",
+        "(word_count, audience, ended_at) WHERE ended_at IS NULL",
+        "(folder, collection, status, ended_at) WHERE ended_at IS NULL",
+        "(audience) WHERE audience > ''",
+        "(provenance) WHERE provenance > ''",
+        "(copy_of) WHERE copy_of > ''",
+    ),
 )
 
 # Breadcrumbs of documents: at most model.HISTORY_LIMIT a note. `id` is "NOTE@VERSION".

@@ -21,11 +21,11 @@ from notebook_sync.store.collection import Collection
 from notebook_sync.store.collections import COLLECTIONS
 from notebook_sync.store.rows import All, Analyzer, Change, Is, Row, from_milliseconds, to_milliseconds
 from notebook_sync.store.sqlite import Database, outdated, user_version
-from notebook_sync.store.tables import CODECS, LISTED, TRIGGERS, Table, as_json, from_json, unpack
+from notebook_sync.store.tables import CODECS, LISTED, STATISTICS, TRIGGERS, Table, as_json, from_json, unpack
 from notebook_sync.store.words import WordTables
 
 # Raised when the tables change. An index with a lower number, or of an older analyzer, is emptied and filled again.
-SCHEMA = 4
+SCHEMA = 5
 _ANALYZERS = 1000
 _DUMP_FILE = "index.jsonl"
 _YEAR = timedelta(days=365)
@@ -277,4 +277,4 @@ def schema_statements() -> list[str]:
     """All that creates the tables of an index."""
     tables = [Table(spec) for spec in COLLECTIONS]
     own = [statement for table in tables for statement in (*table.statements(), *WordTables(table).statements())]
-    return [*own, *TRIGGERS]
+    return [*own, *TRIGGERS, *STATISTICS]

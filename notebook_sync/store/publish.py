@@ -29,7 +29,7 @@ from notebook_sync.model import ADOPTED
 from notebook_sync.settings import Settings
 from notebook_sync.store.index import Index
 from notebook_sync.store.owner import FOREIGN, Identity, Mark, Revs, is_continued
-from notebook_sync.store.rows import Change, Is, Row
+from notebook_sync.store.rows import Change, Few, Is, Row, both
 
 if TYPE_CHECKING:
     from notebook_sync.store.mongodb import MongoTarget
@@ -293,9 +293,11 @@ class Publisher:
 
     def _wanted(self, target: Target) -> Revs:
         """The rows that belong on a server, as `Target.known` has them."""
-        fields = ("id", "rev", "collection", "audience", "path")
-        rows = (dict(zip(fields, each, strict=True)) for each in self._index.documents.tuples(fields))
-        documents = {row["id"]: row["rev"] for row in rows if target.publishes(row)}
+        for_all = both(Is("audience", "=", ""), Is("path", "!=", None), Is("collection", "!=", "channels"))
+        others = Few((Is("audience", ">", ""), Is("collection", "=", "channels")))
+        documents = dict(self._index.documents.tuples(("id", "rev"), for_all))
+        rows = self._index.documents.find(others, fields=("id", "rev", "collection", "audience", "path"))
+        documents |= {row["id"]: row["rev"] for row in rows if target.publishes(row)}
         return {"documents": documents, "facts": dict(self._index.facts.tuples(("id", "rev")))}
 
     def _write(self, target: Target, changes: Sequence[Change], mark: Mark, *, claim: bool = False) -> None:

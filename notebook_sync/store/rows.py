@@ -19,8 +19,7 @@ Row = dict[str, Any]
 
 # text: str · int: signed 64 bits, bool too · real: finite float · time: aware UTC datetime, whole milliseconds
 # json: anything msgspec encodes · bytes: of a text · blob: of numbers, which do not compress · list: a many field
-# stamp: a file's, from JSON
-ColumnType = Literal["text", "int", "real", "time", "json", "stamp", "bytes", "blob", "list"]
+ColumnType = Literal["text", "int", "real", "time", "json", "bytes", "blob", "list"]
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -46,7 +45,7 @@ class CollectionSpec(msgspec.Struct, frozen=True):
     searched, with their weights; a row that is put carries `words`: those fields' terms, joined by spaces, as the
     analyzer cuts them. `versioned_by` is the column whose change raises `version` by one, in the same statement.
     `feed`: its changes are numbered by `rev` and published. `dumped`: its kept columns (or whole rows, where it has no
-    projected ones) are what only the database holds.
+    projected ones) are what only the database holds. `indexes` are those of several columns or some rows, as SQL.
     """
 
     name: str
@@ -58,6 +57,7 @@ class CollectionSpec(msgspec.Struct, frozen=True):
     feed: bool = False
     dumped: bool = False
     first_wins: bool = False
+    indexes: tuple[str, ...] = ()
 
 
 # ---- conditions
@@ -69,13 +69,6 @@ class Is(msgspec.Struct, frozen=True):
     field: str
     op: Literal["=", "!=", "<", "<=", ">", ">=", "in", "under"]
     value: Any
-
-
-class Same(msgspec.Struct, frozen=True):
-    """Two columns have the same value."""
-
-    field: str
-    other: str
 
 
 class Has(msgspec.Struct, frozen=True):
@@ -97,13 +90,19 @@ class Either(msgspec.Struct, frozen=True):
     conditions: tuple[Where, ...] = ()
 
 
+class Few(msgspec.Struct, frozen=True):
+    """At least one of `conditions`, for each of which an index finds few rows; for `Either`, SQLite reads every row."""
+
+    conditions: tuple[Where, ...]
+
+
 class Not(msgspec.Struct, frozen=True):
     """The opposite of `condition`; unknown (a NULL compared) counts as false, so its opposite is true."""
 
     condition: Where
 
 
-Where = Is | Same | Has | All | Either | Not
+Where = Is | Has | All | Either | Few | Not
 EVERYTHING = All()
 NOTHING = Either()
 

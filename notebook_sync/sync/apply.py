@@ -10,9 +10,9 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 
-from notebook_sync.files.names import audience, is_announced
+from notebook_sync.files.names import audience, copy_of, is_announced
 from notebook_sync.model import HISTORY_LIMIT, UNSETTLED, collection_of
-from notebook_sync.permissions import is_private
+from notebook_sync.permissions import guarded_paths, is_private
 from notebook_sync.search.words import WordAnalyzer
 from notebook_sync.sessions import maker_of
 from notebook_sync.settings import Settings
@@ -98,7 +98,8 @@ class Applier:
         now = {path: audience(path, self.settings.prompt) for _, path, _ in rows if path}
         for id in [id for id, path, was in rows if now.get(path, was) != was]:
             row = documents.get([id])[id]
-            documents.put([with_words({**row, "audience": now[row["path"]]}, self.analyzer)])
+            copied = copy_of(row["path"], guarded_paths(self.settings.prompt))
+            documents.put([with_words({**row, "audience": now[row["path"]], "copy_of": copied}, self.analyzer)])
         moved = [row for row in places.find() if now.get(row["path"], row["audience"]) != row["audience"]]
         places.put([{**row, "audience": now[row["path"]]} for row in moved])
         for id, stated in places_of(self.index, sorted({row["fact"] for row in moved})).items():

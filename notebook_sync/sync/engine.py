@@ -27,7 +27,7 @@ from notebook_sync.store.index import Index
 from notebook_sync.store.rows import Is, Row
 from notebook_sync.store.tables import as_json
 from notebook_sync.sync.apply import Applier
-from notebook_sync.sync.diff import contested
+from notebook_sync.sync.diff import Look, contested
 from notebook_sync.sync.readers import Reader
 from notebook_sync.sync.sweep import CreatedAt, Report, Sweep
 
@@ -36,8 +36,6 @@ __all__ = ["Engine", "Report", "Verified"]
 # How often paths that change during every look are looked at again at once, and how often a command waits for others.
 _ROUNDS = 5
 _AUDIENCES = "audiences"
-# Rows that are compared at once.
-_BATCH = 500
 # What the bytes of a file do not determine: when and how it was seen, and what `put` only inserts.
 _SEEN = frozenset(("words", "stamp", "updated_at", "created_at"))
 _PLACE = ("id", "fact", "section", "pin", "audience")
@@ -128,25 +126,24 @@ class Engine:
         MongoDB and Redis have (None where one is not set) and the differences, each `{path, what, detail}`."""
         scan = self.tree.scan()
         missing = dict.fromkeys(scan.seen, "no look has found it yet") | scan.refused
-        ids = [id for (id,) in self.index.documents.tuples(("id",))]
+        held = [path or "" for (path,) in self.index.documents.tuples(("path",))]
         found: list[tuple[str, str, str]] = []
-        for start in range(0, len(ids), _BATCH):
-            for row in self.index.documents.get(ids[start : start + _BATCH]).values():
-                path = row["path"] or ""
-                reason = missing.pop(path, "its folder cannot be read")
-                if path in scan.seen:
-                    found += [(path, *difference) for difference in self._compare(row)]
-                elif path in scan.refused or scan.is_blind_to(path):
-                    found.append((path, "stale", reason))
-                else:
-                    found.append((path, "orphan", "the file is not there"))
+        for looks in self._reader.looks([(path, "") for path in scan.seen]):
+            seen = {look.path: look for look in looks}
+            for row in self.index.documents.find(Is("path", "in", list(seen)), heavy=True):
+                found += [(row["path"], *difference) for difference in self._compare(row, seen[row["path"]])]
+        for path in held:
+            reason = missing.pop(path, "its folder cannot be read")
+            is_stale = path in scan.refused or scan.is_blind_to(path)
+            if path not in scan.seen:
+                found.append((path, "stale", reason) if is_stale else (path, "orphan", "the file is not there"))
         found += [(path, "missing", reason) for path, reason in missing.items()]
         mongodb, redis, others = compare_servers() if compare_servers is not None else (None, None, ())
         differences = [
             *({"path": path, "what": what, "detail": detail} for path, what, detail in sorted(found)),
             *others,
         ]
-        return Verified(not differences, len(scan.seen), len(ids), mongodb, redis, differences)
+        return Verified(not differences, len(scan.seen), len(held), mongodb, redis, differences)
 
     def _look_everywhere(self, report: Report, **options: Any) -> set[str]:
         """Look at everything. A damaged index is set aside and filled again, with what only it knew from the dump."""
@@ -208,8 +205,7 @@ class Engine:
                 self._applier.update_audiences()
                 self.index.counters.put([{"id": _AUDIENCES, "value": digest}])
 
-    def _compare(self, row: Row) -> Iterator[tuple[str, str]]:
-        look = self._reader.look(row["path"])
+    def _compare(self, row: Row, look: Look) -> Iterator[tuple[str, str]]:
         if row["stale"] or look.projection is None:
             yield "stale", row["stale"] or look.fault or "it vanished"
             return

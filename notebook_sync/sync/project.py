@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from notebook_sync.files.names import audience
+from notebook_sync.files.names import audience, copy_of
 from notebook_sync.model import CORE_FACTS, PARSER, Note, Stamp
-from notebook_sync.permissions import fold_name, guarded_key
+from notebook_sync.permissions import fold_name, guarded_key, guarded_paths
 from notebook_sync.settings import PromptTable
 from notebook_sync.store.rows import Row
 from notebook_sync.sync.diff import Projection
@@ -45,6 +45,8 @@ def project(
     problems = [[each.line, each.message, each.severe] for each in note.problems]
     document: Row = {
         "path": note.path,
+        "folder": posixpath.dirname(note.path),
+        "copy_of": copy_of(note.path, guarded_paths(prompt)),
         "wanted_id": note.wanted_id,
         "collection": note.collection,
         "kind": fields.get("kind") or "",

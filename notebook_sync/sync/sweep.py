@@ -6,7 +6,7 @@ looked at once more, since it may have changed meanwhile. Deletions come last, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,7 +19,8 @@ from notebook_sync.model import PARSER, UNSETTLED, Stamp, id_from_path
 from notebook_sync.permissions import is_private
 from notebook_sync.store.collection import Collection as Rows
 from notebook_sync.store.index import Index
-from notebook_sync.store.rows import Is, Not, Same, Where, both
+from notebook_sync.store.rows import Has, Is, Not, Where, both
+from notebook_sync.store.tables import as_json
 from notebook_sync.sync.apply import Applier
 from notebook_sync.sync.diff import (
     Change,
@@ -48,8 +49,6 @@ _A_FEW = 20
 # What is found at a path that has to be looked at again: at once, or, after a read right behind a write, so much later.
 _AGAIN: tuple[float, Stamp | None] = (0.0, UNSETTLED)
 _RACY: tuple[float, Stamp | None] = (0.02, UNSETTLED)
-# Rows that a file's stamp alone may prove.
-_IN_ORDER = both(Is("parser", "=", PARSER), Is("stale", "=", ""), Is("problems", "=", []), Same("id", "wanted_id"))
 _UNSTORABLE = (TypeError, ValueError, OverflowError, RecursionError)
 
 
@@ -111,8 +110,8 @@ class Sweep(Struct):
     progress: Callable[[int, int], None] | None = None
     scan: Scan = field(default_factory=Scan)
     waiting: dict[str, tuple[float, Stamp | None]] = field(default_factory=dict)
-    _proven: set[str] = field(default_factory=set)
     _known: dict[str, Known] = field(default_factory=dict)
+    _unread: dict[str, Stamp] = field(default_factory=dict)
     _vanished: dict[str, Known] = field(default_factory=dict)
     _by_tools: set[str] = field(default_factory=set)
     _released: set[str] = field(default_factory=set)
@@ -145,13 +144,20 @@ class Sweep(Struct):
         self._delete()
         self._update_attachments()
         if self._released:  # files that want an id which is free now, or whose holder moved
-            wanting = self._rows(Is("wanted_id", "in", list(self._released)))
+            from notebook_sync.sync.project import name_keys  # not loaded for a look that finds nothing new
+
+            of_these = Is("wanted_id", "in", list(self._released))
+            wanting = self._rows(both(Has("names", tuple(name_keys(self._released))), of_these))
             self.waiting |= {row.path: _AGAIN for row in wanting if row.path and row.id != row.wanted_id}
 
     def _begin(self) -> None:
         """Scan, and read what the index has for the same places."""
         self.scan = self.reader.tree.scan(None if self.places is None else sorted(self.places))
-        rows = self._rows_in_question()
+        self._unread = dict(self.scan.seen)
+        if self.places is None and not (self.force or self.rehash):
+            rows = self._rows(Is("id", "in", [*self._unproven()]))
+        else:
+            rows = _known(self._at_places(self.index.documents, Known._fields, "path"))
         self._known = {row.path: row for row in rows if row.path}
         seen = self.scan.seen
         self._vanished = {row.id: row for row in rows if row.path not in seen and not self._is_there(row.path)}
@@ -162,22 +168,26 @@ class Sweep(Struct):
         self._by_tools = {moved_from if digest else path for path, digest, moved_from in intents} - {"", None}
         self.settled = {**dict.fromkeys(self._by_tools), **self.settled}
 
-    def _rows_in_question(self) -> list[Known]:
-        """The rows at the places; of all that are in order, only those that the stamps of the files do not prove."""
-        if self.places is not None or self.force or self.rehash:
-            return _known(self._at_places(self.index.documents, Known._fields, "path"))
-        stamps = dict(self.index.documents.tuples(("path", "stamp"), _IN_ORDER))
-        self._proven = {path for path, stamp in self.scan.seen.items() if stamps.get(path) == stamp}
-        return self._rows(Not(_IN_ORDER)) + self._rows(Is("path", "in", stamps.keys() - self._proven))
+    def _unproven(self) -> Iterator[str]:
+        """The ids of the rows that the scan does not prove to be what their files say. All others, mostly, stay out of
+        memory, and their files need no look."""
+        fields = ("id", "wanted_id", "path", "stamp", "parser", "stale", "problems")
+        for id, wanted_id, path, stamp, *rest in self.index.documents.stored(fields):
+            found = self._unread.get(path)
+            if found is not None and [wanted_id, stamp, *rest] == [id, as_json(found), PARSER, "", "[]"]:
+                del self._unread[path]
+            else:
+                yield id
 
     def _is_doubtful(self) -> bool:
         """Whether no known note is on disk: this may be an empty mount point, and new files there prove nothing, unless
         one of them is a known note."""
-        if self.allow_empty or self._proven or any(self._is_there(path) for path in self._known):
+        is_proven = len(self._unread) < len(self.scan.seen)
+        if self.allow_empty or is_proven or any(self._is_there(path) for path in self._known):
             return False
         if self.places is not None:
-            has_others = bool(self.scan.seen) and self.index.documents.count() > len(self._known)
-            return has_others and not self._others_exist(())
+            rows = self.index.documents.find(fields=("id",), limit=len(self._known) + 1) if self.scan.seen else ()
+            return len(rows) > len(self._known) and not self._others_exist(())
         known = {name for row in self._known.values() for name in (row.id, row.digest)}
         looks = (self.reader.look(path).projection for path in self.scan.seen)
         found = (projection.document for projection in looks if projection is not None)
@@ -185,12 +195,11 @@ class Sweep(Struct):
 
     def _orders(self) -> list[Order]:
         """Files whose stamp does not prove their row; shortest path first, which of two that want one id gets it."""
-        held = {row.id: path for path, row in self._known.items() if row.id not in self._vanished}
-        wanted = [row.wanted_id for row in self._known.values() if row.id != row.wanted_id]
-        held |= {row.id: row.path for row in self._rows(Is("id", "in", wanted)) if row.path in self._proven}
+        others = [row.wanted_id for row in self._known.values() if row.id != row.wanted_id]
+        held = {row.id: row.path for row in self._rows(Is("id", "in", others)) if row.id not in self._vanished}
         orders = []
-        for path in self.scan.seen.keys() - self._proven:
-            row, stamp = self._known.get(path), self.scan.seen[path]
+        for path, stamp in self._unread.items():
+            row = self._known.get(path)
             is_current = row is not None and not self.force and row.parser == PARSER and _has_its_id(row, held)
             if row is None or not is_current or row.stamp != stamp or row.stale or self.rehash:
                 orders.append((path, row.digest if row is not None and is_current else ""))
@@ -358,6 +367,6 @@ def _would_delete(known: int) -> WouldDeleteEverything:
 
 def _known(rows: Iterable[Sequence[Any]]) -> list[Known]:
     return [
-        Known(id, path or "", wanted_id, digest, stamp, parser, stale, problems, words)
+        Known(id, path or "", wanted_id, digest, Stamp(*stamp), parser, stale, problems, words)
         for id, path, wanted_id, digest, stamp, parser, stale, problems, words in rows
     ]

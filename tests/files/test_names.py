@@ -2,7 +2,7 @@
 
 import pytest
 
-from notebook_sync.files.names import copies_among, copy_of, is_note_name, is_system_folder, twin, why_not
+from notebook_sync.files.names import copy_of, is_note_name, is_system_folder, twin, why_not
 
 LONG = "x" * 253 + ".md"
 
@@ -114,7 +114,6 @@ def test_system_folders_are_known(name: str) -> None:
 def test_conflict_copies_and_backups_are_known_by_their_names(copy: str, folder: str) -> None:
     path = f"{folder}/{copy}.md"
     assert copy_of(path) == f"{folder}/core.md"
-    assert copies_among(["core.md", path, "pages/plan.md"], ()) == [path]
 
 
 @pytest.mark.parametrize(
@@ -124,9 +123,6 @@ def test_what_may_be_a_copy_is_one_only_of_a_guarded_file(suffix: str) -> None:
     originals = [copy_of(f"{path}{suffix}.md").lower() for path in ("facts/core", "runtime/Reminders", "pages/plan")]
     assert originals == ["facts/core.md", "runtime/reminders.md", ""]
     assert copy_of(f"pages/plan{suffix}.md", guarded=["pages/plan.md"]) == "pages/plan.md"
-    assert copies_among(["facts/core.md", f"Facts/Core{suffix}.md", f"pages/plan{suffix}.md"], ["facts/core.md"]) == [
-        f"Facts/Core{suffix}.md"
-    ]
 
 
 @pytest.mark.parametrize(

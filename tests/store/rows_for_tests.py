@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from notebook_sync.model import Stamp
 from notebook_sync.store.index import Index
 from notebook_sync.store.rows import Row
 
@@ -38,7 +37,7 @@ def document(name: str = "plan", content: str = "first text", **fields: Any) -> 
         "updated_at": T0 + timedelta(days=day),
         "created_at": T0,
         "digest": hashlib.sha256(content.encode(errors="replace")).hexdigest(),
-        "stamp": Stamp(len(content), 1, 2, 3),
+        "stamp": [len(content), 1, 2, 3],
         "content": content,
         **fields,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -21,7 +21,7 @@ from notebook_sync.services.core import Core
 from notebook_sync.services.finding import list_notes, search_notes
 from notebook_sync.services.view import View
 from notebook_sync.sessions import OWNER
-from notebook_sync.store.rows import Is, both
+from notebook_sync.store.rows import EVERYTHING, Either, Is, both
 from notebook_sync.surfaces.dashboard.markdown import note_href
 from notebook_sync.surfaces.dashboard.shell import Ask, Shell, address_with
 from notebook_sync.surfaces.dashboard.tables import PAGES, address_of
@@ -50,15 +50,6 @@ class Folder(NamedTuple):
     is_here: bool
 
 
-class _Known(NamedTuple):
-    """What the lists are narrowed by, of one note."""
-
-    folder: str
-    collection: str
-    status: str
-    tags: list[str]
-
-
 def routes(shell: Shell) -> list[BaseRoute]:
     """The list of notes, the palette, and the page of statistics."""
     shell.add_link("Notebook", NOTES, "Notes")
@@ -74,8 +65,7 @@ def _show(shell: Shell, ask: Ask) -> Response:
     core = shell.notebook.core
     asked = ask.asked(*_FILTERS)
     asked["folder"] = posixpath.normpath(f"/{asked['folder']}").strip("/")
-    known = _known(core, core.index.version())
-    here = [each for each in known if _is_within(each.folder, asked["folder"])]
+    folders, facets = _counts(core, core.index.version(), asked["folder"])
     results: Any = ()
     degraded, more, trouble = "", "", None
     try:
@@ -83,18 +73,13 @@ def _show(shell: Shell, ask: Ask) -> Response:
         results, degraded = found.results, found.degraded
     except NotebookError as error:
         trouble = error
-    tags = Counter(tag for each in here for tag in each.tags)
     return shell.page(
         ask,
         "notes.html",
         status=trouble.status if isinstance(trouble, UsageError) else 200,
         asked=asked,
-        folders=_tree(known, asked["folder"]),
-        facets={
-            "collection": _options(Counter(each.collection for each in here), asked["collection"]),
-            "status": _options(Counter(each.status for each in here), asked["status"]),
-            "tag": _options(tags, asked["tag"]),
-        },
+        folders=_tree(folders, asked["folder"]),
+        facets={name: _options(Counter(counts), asked[name]) for name, counts in facets.items()},
         rows=[(row, marked(_text_of(row), asked["query"])) for row in results],
         degraded=degraded,
         more=more,
@@ -121,18 +106,20 @@ def _found(core: Core, asked: Mapping[str, str], query: Mapping[str, str]) -> tu
     return listed, address_with(NOTES, asked, after=listed.next) if listed.next else ""
 
 
-@lru_cache(maxsize=1)
-def _known(core: Core, version: int) -> list[_Known]:
-    """All notes, as they are at this version of the index."""
-    fields = ("path", "collection", "status", "tags")
-    rows = core.index.documents.tuples(fields, _HERE)
-    return [_Known(posixpath.dirname(path), *rest) for path, *rest in rows]
+@lru_cache(maxsize=8)
+def _counts(core: Core, version: int, folder: str) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
+    """How many notes each folder has, and how many of those in one folder and below have what lists are narrowed by, at
+    this version of the index."""
+    documents = core.index.documents
+    here = Either((Is("folder", "=", folder), Is("folder", "under", folder))) if folder else EVERYTHING
+    narrowed = {"collection": "collection", "status": "status", "tag": "tags"}
+    return documents.distinct("folder"), {name: documents.distinct(field, here) for name, field in narrowed.items()}
 
 
-def _tree(known: Iterable[_Known], here: str) -> list[Folder]:
+def _tree(notes: Mapping[str, int], here: str) -> list[Folder]:
     """The folders at the top, those on the way to `here`, and those in it."""
     counts: Counter[str] = Counter()
-    for folder, count in Counter(each.folder for each in known).items():
+    for folder, count in notes.items():
         parts = folder.split("/") if folder else []
         for depth in range(len(parts) + 1):
             counts["/".join(parts[:depth])] += count
@@ -181,10 +168,10 @@ def _show_statistics(shell: Shell, ask: Ask) -> Response:
     return shell.page(
         ask,
         "statistics.html",
-        notes=index.documents.distinct("collection", _HERE),
+        notes=index.documents.distinct("collection"),
         kept={name: index.collections[name].count() for name in _KEPT},
-        statuses=index.documents.distinct("status", _HERE),
-        authors=index.documents.distinct("created_by", _HERE),
+        statuses=index.documents.distinct("status"),
+        authors=index.documents.distinct("created_by"),
         tags=sorted(index.documents.distinct("tags").items(), key=lambda pair: (-pair[1], str(pair[0])))[:20],
         days=days,
         most=max((count for _, count in days), default=0),
