@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
+from notebook_sync import services
 from notebook_sync.errors import NotPermitted, UsageError
 from notebook_sync.registry import OWNER_ONLY, REFUSAL, Arg, Limit, Result, Results, operation
 from notebook_sync.services.core import NotebookService
@@ -147,9 +148,7 @@ class AdminService(NotebookService):
         Missing embeddings are built, and once a day what only the index knows is written to a dump. If a server that is
         set does not answer within 10 s, the exit code is 4; it gets the changes later.
         """
-        from notebook_sync.services.upkeep import sync_notebook
-
-        return sync_notebook(self.core, allow_empty=allow_empty, claim=claim, progress=progress)
+        return services.upkeep.sync_notebook(self.core, allow_empty=allow_empty, claim=claim, progress=progress)
 
     @operation(
         "rebuild",
@@ -164,9 +163,7 @@ class AdminService(NotebookService):
 
         Versions, history and use are kept. Rows that change are published.
         """
-        from notebook_sync.services.upkeep import sync_notebook
-
-        return sync_notebook(self.core, force=True, progress=progress)
+        return services.upkeep.sync_notebook(self.core, force=True, progress=progress)
 
     @operation(
         "verify",
@@ -205,9 +202,7 @@ class AdminService(NotebookService):
 
         It reads no file but those of the prompt. The exit code is 4 if a server that is set does not answer.
         """
-        from notebook_sync.services.status import status_of
-
-        return status_of(self.core)
+        return services.status.status_of(self.core)
 
     @operation(
         "doctor",
@@ -222,9 +217,7 @@ class AdminService(NotebookService):
         Python and SQLite, git, the folders, what editors left behind, settings and servers. The exit code is 1 if
         something is wrong, 4 if only a server is.
         """
-        from notebook_sync.services.status import examine
-
-        return Results(examine(self.core))
+        return Results(services.status.examine(self.core))
 
     @operation(
         "config",
@@ -276,15 +269,11 @@ class AdminService(NotebookService):
 
     def watch(self, *, stop: threading.Event | None = None) -> Iterator[WatchEvent]:
         """Follow the files until the iterator is closed or `stop` is set; does the upkeep. Raises FollowLocked."""
-        from notebook_sync.services.watching import watch_notebook
-
-        return watch_notebook(self.core, stop)
+        return services.watching.watch_notebook(self.core, stop)
 
     def numbers(self) -> dict[str, tuple[str, float]]:
         """The numbers of `status` by name, each with a line of help: what a monitoring system records."""
-        from notebook_sync.services.status import numbers_of
-
-        return numbers_of(self.core)
+        return services.status.numbers_of(self.core)
 
     # ---- tokens
 
@@ -382,6 +371,4 @@ class AdminService(NotebookService):
 
     @property
     def _tokens(self) -> TokenFile:
-        from notebook_sync.services.tokens import TokenFile
-
-        return TokenFile(self.core.place.state)
+        return services.tokens.TokenFile(self.core.place.state)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 import runtime_templates
+from notebook_sync import services
 from notebook_sync.errors import (
     ConfigError,
     NoAgentNamed,
@@ -212,10 +213,8 @@ def read_runtime(core: Core, session: Session, path: str, operation: str) -> tup
 
     Raises NotPermitted or NoSuchNote where the session may not read it; an event says so.
     """
-    from notebook_sync.services.view import View  # the parts of the index, which no prompt needs
-
     source, now = files_of(core).shown.read(path), datetime.now(core.settings.timezone)
-    View(core, session).require("read", path, operation)
+    services.view.View(core, session).require("read", path, operation)
     problems = [f"{path}: {source.problem}"] if source.problem else []
     if source.external:
         return "", now, [*problems, f"{path} was not written by the owner, so nothing in it counts"]
@@ -269,9 +268,7 @@ def _unread_in(source: FileText, day: datetime, counts: CountFile) -> list[str]:
     digest = sha256(f"{day:%Y-%m-%d}\0".encode() + content).hexdigest()[:32]
     if (known := counts.unread(source.path, digest)) is not None:
         return known
-    from notebook_sync.services import reminders, rules  # 20 ms that a file as it was does not take
-
-    grammar = rules.GRAMMAR if source.path == RULES else reminders.GRAMMAR
+    grammar = services.rules.GRAMMAR if source.path == RULES else services.reminders.GRAMMAR
     malformed = grammar.contents(content.decode(errors="replace"), day).malformed
     problems = [f"{source.path}:{one.line}: {one.message}" for one in malformed]
     counts.put(source.path, [digest, *problems])
@@ -319,11 +316,10 @@ def _sections(
 
 def _refs(core: Core, session: Session) -> Iterator[Entry]:
     """The notes that were changed last, one line each: enough to know that they exist and what they are about."""
-    from notebook_sync.services.view import View  # the parts of the index, which no other part of a prompt needs
     from notebook_sync.store.rows import Is, Not, both
 
     apart = Is("path", "in", core.prompt_files.paths), Is("path", "under", "channels"), Is("path", "=", None)
-    where = both(View(core, session).whole, *map(Not, apart))
+    where = both(services.view.View(core, session).whole, *map(Not, apart))
     for row in core.index.documents.find(where, order=("-updated_at", "path"), limit=_REFS):
         line = f"- {_bounded(row['title'], _TITLE)} (`{_bounded(row['id'], _ID)}`, {row['status']})"
         line += f": {_bounded(row['summary'], _SUMMARY)}" if row["summary"] else ""

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from notebook_sync import services
 from notebook_sync.errors import NoAgentNamed, UsageError
 from notebook_sync.permissions import Verb, fold_name
 from notebook_sync.registry import NOT_EXTERNAL, Arg, Limit, Result, Results, When, found_any, operation
@@ -140,7 +141,6 @@ class ChannelService(NotebookService):
         it. In an external session, the note is marked as somebody else's words: `provenance: external`.
         """
         from notebook_sync.files.compose import slug
-        from notebook_sync.services.documents import create_file
 
         folder = f"{FOLDER}/{owner_of(channel, session)}/{scope_of(project)}"
         view, now = View(self.core, session), self.core.now()
@@ -159,7 +159,7 @@ class ChannelService(NotebookService):
             **_checked_metadata(metadata or {}),
         }
         words = slug(" ".join(content.split()[:_WORDS_OF_A_NAME]))
-        return create_file(view, f"{folder}/{now:%Y-%m-%dT%H%M%SZ}-{words}", head, content)
+        return services.documents.create_file(view, f"{folder}/{now:%Y-%m-%dT%H%M%SZ}-{words}", head, content)
 
     @operation(
         "note search",
@@ -315,12 +315,10 @@ class ChannelService(NotebookService):
     def _filter(
         self, topic: str, tags: Iterable[str] | None, session_id: str = "", since: str = "", until: str = ""
     ) -> Where:
-        from notebook_sync.services.finding import any_tag, within  # a note that is written needs neither
-
         texts = {"topic": _line(topic), "session_id": _line(session_id)}
         wanted: list[Where] = [Is(name, "=", text) for name, text in texts.items() if text]
-        wanted += within(self.core, "created_at", since, until)
-        wanted += [any_tag(tags)] if tags else []
+        wanted += services.finding.within(self.core, "created_at", since, until)
+        wanted += [services.finding.any_tag(tags)] if tags else []
         return both(Is("path", "!=", None), *wanted)
 
     # ---- in which order

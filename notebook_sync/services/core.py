@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from notebook_sync import services
 from notebook_sync.errors import ConfigError, NotebookError
 from notebook_sync.files.state import Place
 from notebook_sync.files.tree import Tree
@@ -174,9 +175,7 @@ class Core:
     @part
     def prompt_files(self) -> PromptFiles:
         """What prompts are made of. Ask `assembling.files_of`, which knows what to do without good settings."""
-        from notebook_sync.services.assembling import PromptFiles
-
-        return PromptFiles(self)
+        return services.assembling.PromptFiles(self)
 
     @property
     def has_targets(self) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from notebook_sync import services
 from notebook_sync.errors import EditFailed, NoSuchNote, OverCap, UnsafePath, UsageError
 from notebook_sync.files.beneath import digest_of
 from notebook_sync.files.compose import code_block, new_id, note_text, slug
@@ -158,12 +159,10 @@ def edit_note(
     allow_over_cap: bool,
 ) -> Edited:
     """Apply all steps to one note, or none. Raises EditFailed, Conflict, OverCap, NotPermitted."""
-    from notebook_sync.services.assembling import assemble, files_of  # loads the prompt's parts, for edits alone
-
     _, path, fragment = note_to_change(core, session, name, "notebook_edit")
     edits = [_edit(step, fragment) for step in steps]
-    cap = files_of(core).caps.get(path)
-    prompt_before = None if cap is None else assemble(core, session)
+    cap = services.assembling.files_of(core).caps.get(path)
+    prompt_before = None if cap is None else services.assembling.assemble(core, session)
     done, after = rewrite(
         core,
         session,
@@ -178,7 +177,7 @@ def edit_note(
         allow_over_cap=allow_over_cap,
         dry_run=dry_run,
     )
-    prompt = assemble(core, session, contents={path: after}) if prompt_before else None
+    prompt = services.assembling.assemble(core, session, contents={path: after}) if prompt_before else None
     parts = [part for part in prompt.parts if part.path == path] if prompt else []
     known = prompt_before.problems if prompt_before else ()
     # A rule or a reminder that cannot be read does not do what it says.
@@ -252,9 +251,8 @@ def changed(core: Core, path: str, before: bytes, change: Callable[[bytes], byte
             raise
         raise EditFailed(path, failed.reason.partition("\n")[0], line=failed.line) from None
     if not allow_over_cap and path in guarded_paths(core.settings.prompt):
-        from notebook_sync.services.assembling import files_of  # loads the prompt's parts, which few edits need
-
-        cap, (old, new) = files_of(core).caps.get(path), (_tokens_of(core, path, raw) for raw in (before, after))
+        cap = services.assembling.files_of(core).caps.get(path)
+        old, new = (_tokens_of(core, path, raw) for raw in (before, after))
         if cap is not None and old < new > cap:
             raise OverCap(path, new, cap, tuple(entry.text for entry in entries_of(after)))
     return after

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
+from notebook_sync import services
 from notebook_sync.registry import NOT_EXTERNAL, Arg, DryRun, Limit, Results, found_any, operation
 from notebook_sync.services.core import NotebookService
 from notebook_sync.sessions import OWNER, Session
@@ -91,9 +92,7 @@ class FactService(NotebookService):
         says the same, in these or other words, that one is reinforced; an archived one is restored. Texts that differ
         in a number, a name, a date or a "not" are never the same.
         """
-        from notebook_sync.services.fact_keeping import add_fact
-
-        return add_fact(self.core, session, content, section=section, importance=importance)
+        return services.fact_keeping.add_fact(self.core, session, content, section=section, importance=importance)
 
     @operation(
         "fact list",
@@ -123,9 +122,7 @@ class FactService(NotebookService):
         fact fades when its importance falls below memory.archive_below (0.05); it is archived then, unless somebody
         pinned it, or brought it back in the last memory.stale_days (30).
         """
-        from notebook_sync.services.fact_rows import list_facts
-
-        return list_facts(
+        return services.fact_rows.list_facts(
             self.core,
             session,
             scope,
@@ -163,9 +160,7 @@ class FactService(NotebookService):
         A fact that an agent finds counts as used: the best one, and each whose `similarity` is at least memory.related
         (0.6). Without a query, the most important facts come first. The exit code is 1 if nothing is found.
         """
-        from notebook_sync.services.fact_rows import search_facts
-
-        return search_facts(self.core, session, query, scope=scope, limit=limit)
+        return services.fact_rows.search_facts(self.core, session, query, scope=scope, limit=limit)
 
     @operation(
         "fact verify",
@@ -188,9 +183,7 @@ class FactService(NotebookService):
         CONFIRMED: a fact says so. RELATED: a similar fact is known, which may also contradict the claim. NEW: nothing
         similar is known. Archived facts do not count.
         """
-        from notebook_sync.services.fact_rows import verify_claim
-
-        return verify_claim(self.core, session, content)
+        return services.fact_rows.verify_claim(self.core, session, content)
 
     @operation(
         "fact reinforce",
@@ -210,9 +203,7 @@ class FactService(NotebookService):
         Counts as a use, and adds 0.1 to its importance, unless it is pinned or in core.md. If no fact has exactly this
         text, the most similar one is meant, unless they differ in a number, a name, a date or a "not".
         """
-        from notebook_sync.services.fact_keeping import reinforce_fact
-
-        return reinforce_fact(self.core, session, fact)
+        return services.fact_keeping.reinforce_fact(self.core, session, fact)
 
     @operation(
         "fact archive",
@@ -235,9 +226,7 @@ class FactService(NotebookService):
 
         It keeps its history, and `fact restore` brings it back.
         """
-        from notebook_sync.services.fact_keeping import archive_fact
-
-        return archive_fact(self.core, session, fact, reason=reason)
+        return services.fact_keeping.archive_fact(self.core, session, fact, reason=reason)
 
     @operation(
         "fact restore",
@@ -254,9 +243,7 @@ class FactService(NotebookService):
 
         It gains 0.1 importance. A fact that came from a file that agents may not write goes to facts/notes.md.
         """
-        from notebook_sync.services.fact_keeping import restore_fact
-
-        return restore_fact(self.core, session, fact)
+        return services.fact_keeping.restore_fact(self.core, session, fact)
 
     @operation(
         "fact promote",
@@ -282,11 +269,9 @@ class FactService(NotebookService):
         fact instead: `action` is "proposed", and the event `fact_proposed` tells the owner. With --leave, a proposal is
         declined, and --no-leave takes that back; nothing moves then.
         """
-        from notebook_sync.services.fact_keeping import leave_fact, promote_fact
-
         if leave is not None:
-            return leave_fact(self.core, session, fact, leave=leave)
-        return promote_fact(self.core, session, fact, section=section)
+            return services.fact_keeping.leave_fact(self.core, session, fact, leave=leave)
+        return services.fact_keeping.promote_fact(self.core, session, fact, section=section)
 
     @operation(
         "fact decay",
@@ -308,9 +293,7 @@ class FactService(NotebookService):
         The process that follows the notebook does this every memory.recalculate_hours (6), and archives a fact when it
         finds it faded twice.
         """
-        from notebook_sync.services.fact_upkeep import decay_facts
-
-        return decay_facts(self.core, session, dry_run=dry_run)
+        return services.fact_upkeep.decay_facts(self.core, session, dry_run=dry_run)
 
     @operation(
         "fact dedupe",
@@ -344,9 +327,7 @@ class FactService(NotebookService):
         --not-same names two facts that are not the same: they are not shown again, and nothing is merged. --merge names
         two facts that are merged, and no others.
         """
-        from notebook_sync.services.fact_upkeep import dedupe_facts
-
-        return dedupe_facts(
+        return services.fact_upkeep.dedupe_facts(
             self.core, session, dry_run=dry_run, not_same=not_same or (), forget=forget, merge=merge or ()
         )
 
@@ -368,9 +349,7 @@ class FactService(NotebookService):
         pinned ones. All of it is one edit. The model is the one that [llm] of notebook.toml names; if its answer cannot
         be used, `error` says why and nothing is changed.
         """
-        from notebook_sync.services.extract import extract_facts
-
-        return extract_facts(self.core, session, messages, dry_run=dry_run)
+        return services.extract.extract_facts(self.core, session, messages, dry_run=dry_run)
 
     @operation(
         "conversation end",
@@ -391,15 +370,11 @@ class FactService(NotebookService):
         The same as `fact extract` if [llm] of notebook.toml names a language model; else nothing is done, and `error`
         says so.
         """
-        from notebook_sync.services.extract import Extracted, extract_facts
-
         if not self.settings.llm.model.strip():
-            return Extracted(error="no language model is set, so nothing was extracted")
-        return extract_facts(self.core, session, messages)
+            return services.extract.Extracted(error="no language model is set, so nothing was extracted")
+        return services.extract.extract_facts(self.core, session, messages)
 
     @property
     def store(self) -> FactStore:
         """The calls of the flat-notes store, for the owner."""
-        from notebook_sync.services.fact_keeping import FactStore
-
-        return FactStore(self.core)
+        return services.fact_keeping.FactStore(self.core)

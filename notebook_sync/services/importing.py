@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from notebook_sync import services
 from notebook_sync.errors import NotebookError, TooLarge, UsageError
 from notebook_sync.files.compose import note_text
 from notebook_sync.files.names import folded
@@ -87,9 +88,7 @@ class TransferService(NotebookService):
         It holds the files, the git history as a bundle, and what only the index knows as JSON lines. Ignored files,
         tokens and the addresses of git remotes are not in it. FILE must not exist, and is readable by its owner alone.
         """
-        from notebook_sync.services.archive import export_notebook
-
-        return export_notebook(self.core, file)
+        return services.archive.export_notebook(self.core, file)
 
     @operation(
         "import",
@@ -133,20 +132,17 @@ class TransferService(NotebookService):
         if bool(file) == bool(named):
             advice = "name a file, or --mongo URL, --redis URL, --sqlite FILE, --v2 FILE or --conversations PATH"
             raise UsageError("there is not one thing to import", next=advice)
-        from notebook_sync.services.archive import import_archive, is_archive
-        from notebook_sync.services.conversations import conversations_in
-        from notebook_sync.services.importers import memories_in, private_notes_in, sqlite_items
-        from notebook_sync.services.originals import mongo_items, redis_items
-
-        if file and is_archive(file):
-            return import_archive(self.core, expanded(file), trust=trust_settings, dry_run=dry_run)
+        if file and services.archive.is_archive(file):
+            return services.archive.import_archive(self.core, expanded(file), trust=trust_settings, dry_run=dry_run)
         sources: dict[str, Callable[[], Iterator[Item]]] = {
-            "file": partial(memories_in, self.core, file),
-            "mongo": partial(mongo_items, self.core, mongo),
-            "redis": partial(redis_items, self.core, redis),
-            "sqlite": partial(sqlite_items, self.core, sqlite),
-            "v2": partial(private_notes_in, v2),
-            "conversations": partial(conversations_in, self.core, session, conversations, dry_run=dry_run),
+            "file": partial(services.importers.memories_in, self.core, file),
+            "mongo": partial(services.originals.mongo_items, self.core, mongo),
+            "redis": partial(services.originals.redis_items, self.core, redis),
+            "sqlite": partial(services.importers.sqlite_items, self.core, sqlite),
+            "v2": partial(services.importers.private_notes_in, v2),
+            "conversations": partial(
+                services.conversations.conversations_in, self.core, session, conversations, dry_run=dry_run
+            ),
         }
         wanted = [sources[name]() for name in named or ["file"]]
         return bring_in(self.core, session, chain.from_iterable(wanted), dry_run=dry_run)
@@ -174,9 +170,7 @@ class TransferService(NotebookService):
         what it cannot reach: a git repository of yours, remotes, backups. It cannot be undone; a note may be deleted
         already.
         """
-        from notebook_sync.services.purge import purge_text
-
-        return purge_text(self.core, session, id, dry_run=dry_run)
+        return services.purge.purge_text(self.core, session, id, dry_run=dry_run)
 
 
 # ---- every record but those of an archive

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
+from notebook_sync import services
 from notebook_sync.registry import NOT_EXTERNAL, OWNER_ONLY, Arg, DryRun, Limit, Results, found_any, operation
 from notebook_sync.services.core import NotebookService
 from notebook_sync.sessions import OWNER, Session
@@ -77,9 +78,7 @@ class MemoryService(NotebookService):
 
         A wrong date, agent or priority is replaced with a warning, and the memory marked; --strict refuses it instead.
         """
-        from notebook_sync.services.remembering import add_memory
-
-        return add_memory(
+        return services.remembering.add_memory(
             self.core,
             session,
             content,
@@ -112,9 +111,7 @@ class MemoryService(NotebookService):
         limit: Limit = 50,
     ) -> Results[Memory]:
         """List memories, the highest score first."""
-        from notebook_sync.services.remembering import search_memories
-
-        return search_memories(
+        return services.remembering.search_memories(
             self.core, session, "", limit=limit, kind=kind, domain=domain, tags=tags or (), needs_review=needs_review
         )
 
@@ -147,9 +144,7 @@ class MemoryService(NotebookService):
         whichever is greater. Matches of at least memory.related (0.6) count as used, unless the session is external.
         The exit code is 1 if nothing is found.
         """
-        from notebook_sync.services.remembering import search_memories
-
-        return search_memories(
+        return services.remembering.search_memories(
             self.core, session, query, limit=limit, counts_use=counts_use, kind=kind, domain=domain, tags=tags or ()
         )
 
@@ -185,10 +180,8 @@ class MemoryService(NotebookService):
 
         The link is saved in the frontmatter of FROM; a link of the same type to the same memory is replaced.
         """
-        from notebook_sync.services.memory_links import link_memories
-
         said = {"confidence": confidence, "reasoning": reasoning, "source": source, "synthesis_id": synthesis_id}
-        return link_memories(self.core, session, from_id, to_id, {"type": type, **said})
+        return services.memory_links.link_memories(self.core, session, from_id, to_id, {"type": type, **said})
 
     @operation(
         "memory ingest",
@@ -217,11 +210,9 @@ class MemoryService(NotebookService):
         to_memory_id and relationship_type are known, too. A link without a confidence has 0.5. Invalid links are
         dropped and reported, and a link that another source has given is kept as it is.
         """
-        from notebook_sync.services.memory_links import ingest_links
-
         source = source or ("" if session.kind == "owner" else session.changed_by)
         shared = {name: value for name, value in (("source", source), ("synthesis_id", synthesis_id)) if value}
-        return ingest_links(self.core, session, relationships, shared)
+        return services.memory_links.ingest_links(self.core, session, relationships, shared)
 
     @operation(
         "memory infer",
@@ -246,9 +237,10 @@ class MemoryService(NotebookService):
         first. Wrong answers are dropped and reported; if the model fails, what it answered before is saved.
         """
         from notebook_sync.llm import llm_of
-        from notebook_sync.services.memory_links import infer_links
 
-        return infer_links(self.core, session, llm_of(self.settings.llm), dry_run=dry_run, limit=limit)
+        return services.memory_links.infer_links(
+            self.core, session, llm_of(self.settings.llm), dry_run=dry_run, limit=limit
+        )
 
     @operation(
         "memory score",
@@ -265,9 +257,7 @@ class MemoryService(NotebookService):
         The score, 0 to 1, depends on use, priority and age, with the weights of [memory]. The process that follows the
         notebook computes it every memory.recalculate_hours (6).
         """
-        from notebook_sync.services.memory_care import score_memories
-
-        return score_memories(self.core, session)
+        return services.memory_care.score_memories(self.core, session)
 
     @operation(
         "memory audit",
@@ -281,9 +271,7 @@ class MemoryService(NotebookService):
         It counts missing and wrong timestamps, unknown agents, memories without structure (a kind, and text below the
         headings Context and Reasoning), equal priorities, broken links and tags. Each finding has its path and line.
         """
-        from notebook_sync.services.memory_care import audit_memories
-
-        return audit_memories(self.core, session)
+        return services.memory_care.audit_memories(self.core, session)
 
     @operation(
         "memory fix",
@@ -300,9 +288,7 @@ class MemoryService(NotebookService):
         A time comes from its own text in another form, else from the first commit; agent and kind come from tags. A
         thousand files make one commit. `left` lists what nothing proves.
         """
-        from notebook_sync.services.memory_care import fix_memories
-
-        return fix_memories(self.core, session, dry_run=dry_run)
+        return services.memory_care.fix_memories(self.core, session, dry_run=dry_run)
 
     @operation(
         "memory graph",
@@ -326,6 +312,6 @@ class MemoryService(NotebookService):
         The picture has no script and loads nothing. Memories with links and the highest scores are drawn. The command
         writes FILE, in the format of its ending (.svg, .mmd or .md); it replaces no file.
         """
-        from notebook_sync.services.memory_care import draw_memories
-
-        return draw_memories(self.core, session, format or "svg", limit=limit, links=links, kind=kind, domain=domain)
+        return services.memory_care.draw_memories(
+            self.core, session, format or "svg", limit=limit, links=links, kind=kind, domain=domain
+        )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from notebook_sync import services
 from notebook_sync.model import Action
 from notebook_sync.registry import NOT_EXTERNAL, OWNER_ONLY, Arg, DryRun, Limit, Results, When, found_any, operation
 from notebook_sync.services.core import NotebookService
@@ -108,9 +109,7 @@ class NoteService(NotebookService):
         Results come best first, each with a snippet. Results that score less than half of the best are left out. An
         empty query with a filter lists the latest notes. The exit code is 1 if nothing is found.
         """
-        from notebook_sync.services.finding import search_notes
-
-        return search_notes(
+        return services.finding.search_notes(
             self.core,
             session,
             query,
@@ -156,9 +155,7 @@ class NoteService(NotebookService):
         ] = "",
     ) -> Results[NoteRow]:
         """List notes, the latest change first."""
-        from notebook_sync.services.finding import list_notes
-
-        return list_notes(
+        return services.finding.list_notes(
             self.core,
             session,
             limit=limit,
@@ -194,9 +191,7 @@ class NoteService(NotebookService):
         offset: Annotated[int, Meta(ge=0, description="`next` of the last page"), Arg("N")] = 0,
     ) -> NoteText:
         """Read a note, or one section of it, as its file is now."""
-        from notebook_sync.services.finding import read_note
-
-        found = read_note(
+        found = services.finding.read_note(
             self.core,
             session,
             id,
@@ -207,9 +202,7 @@ class NoteService(NotebookService):
             offset=offset,
         )
         if session.agent:
-            from notebook_sync.services.stream import note_opened
-
-            note_opened(self.core, session, found.path)
+            services.stream.note_opened(self.core, session, found.path)
         return found
 
     # ---- creating and changing
@@ -258,9 +251,7 @@ class NoteService(NotebookService):
 
         The new file is read back before it is saved. A title that is taken gets a numbered file name.
         """
-        from notebook_sync.services.documents import create_note
-
-        return create_note(
+        return services.documents.create_note(
             self.core,
             session,
             collection,
@@ -330,9 +321,7 @@ class NoteService(NotebookService):
         Content replaces the text, or the own text of `section`; `append` adds it at the end instead. `supersedes` marks
         another note as replaced by this one, in both; one `undo` takes it all back.
         """
-        from notebook_sync.services.documents import update_note
-
-        return update_note(
+        return services.documents.update_note(
             self.core,
             session,
             id,
@@ -382,9 +371,7 @@ class NoteService(NotebookService):
         collection: Collection = None,
     ) -> Written | Missing:
         """Delete a note; its text stays in the history, and `undo` brings it back."""
-        from notebook_sync.services.documents import delete_note
-
-        return delete_note(
+        return services.documents.delete_note(
             self.core, session, id, expected_digest=expected_digest, reason=reason, collection=collection or ""
         )
 
@@ -429,12 +416,10 @@ class NoteService(NotebookService):
         error with candidates. An edit that grows a prompt file beyond its cap is refused. With dry_run, the answer
         shows the diff, the tokens, and what the prompt would leave out.
         """
-        from notebook_sync.services.documents import edit_note
-
         first = Step(
             action=action, section=section or None, content=content, entry_match=entry_match or None, to=to or None
         )
-        return edit_note(
+        return services.documents.edit_note(
             self.core,
             session,
             id,
@@ -471,9 +456,7 @@ class NoteService(NotebookService):
         The answer warns of links that lead to the old name; `links` rewrites them in the notes that the session may
         change, all in one step that `undo` takes back.
         """
-        from notebook_sync.services.versions import rename_note
-
-        return rename_note(
+        return services.versions.rename_note(
             self.core, session, id, to, links=links, expected_digest=expected_digest, reason=reason, dry_run=dry_run
         )
 
@@ -492,9 +475,7 @@ class NoteService(NotebookService):
     )
     def history(self, id: Id, session: Session = OWNER, *, limit: Limit = 20) -> Results[Version]:
         """List the versions of a note, the newest first."""
-        from notebook_sync.services.versions import list_versions
-
-        return list_versions(self.core, session, id, limit)
+        return services.versions.list_versions(self.core, session, id, limit)
 
     @operation(
         "diff",
@@ -512,9 +493,7 @@ class NoteService(NotebookService):
         until: Annotated[str, Meta(max_length=64, description="a `rev`; default the file"), Arg("REV")] = "",
     ) -> Difference:
         """Compare a note with an earlier version, by default the last one that differs."""
-        from notebook_sync.services.versions import compare_versions
-
-        return compare_versions(self.core, session, id, since, until)
+        return services.versions.compare_versions(self.core, session, id, since, until)
 
     @operation(
         "undo",
@@ -542,6 +521,6 @@ class NoteService(NotebookService):
         Notes that one call changed together go back together, if none of them was changed since. An agent goes back
         over its own changes only.
         """
-        from notebook_sync.services.versions import undo_change
-
-        return undo_change(self.core, session, id, rev=rev, expected_digest=expected_digest, dry_run=dry_run)
+        return services.versions.undo_change(
+            self.core, session, id, rev=rev, expected_digest=expected_digest, dry_run=dry_run
+        )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
+from notebook_sync import services
 from notebook_sync.errors import NotebookError
 from notebook_sync.registry import OWNER_ONLY, Arg, Results, found_any, operation
 from notebook_sync.services.assembling import NO_CONTENTS, assemble, files_of
@@ -147,9 +148,7 @@ class PromptService(NotebookService):
         quarantined (somebody else wrote it), waiting for trust, or not a prompt file. Case and spacing do not matter. A
         session finds only what it may see. The exit code is 1 if there is no such place.
         """
-        from notebook_sync.services.check import explain_text
-
-        return Results(explain_text(self.core, session, text))
+        return Results(services.check.explain_text(self.core, session, text))
 
     @operation(
         "check",
@@ -171,9 +170,7 @@ class PromptService(NotebookService):
         index.
         The exit code is 1 if a finding is an error.
         """
-        from notebook_sync.services.check import find_problems
-
-        return Results(find_problems(self.core))
+        return Results(services.check.find_problems(self.core))
 
     @operation(
         "rules",
@@ -205,9 +202,7 @@ class PromptService(NotebookService):
         channels; then the last in the file applies. A rule with a name alone also applies to the identities that other
         rules give this name. `unread` are lines that name the identity and cannot be read as rules: ask the owner then.
         """
-        from notebook_sync.services.rules import rule_for
-
-        return rule_for(self.core, session, identity, channel)
+        return services.rules.rule_for(self.core, session, identity, channel)
 
     @operation(
         "reminders",
@@ -231,9 +226,7 @@ class PromptService(NotebookService):
         are left out. `watch` and `serve` report each one once when it falls due. `unread` are lines that look like
         reminders and cannot be read; `problems` say why.
         """
-        from notebook_sync.services.reminders import list_reminders
-
-        return list_reminders(self.core, session, due=due)
+        return services.reminders.list_reminders(self.core, session, due=due)
 
     @operation(
         "trust",

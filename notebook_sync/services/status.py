@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from notebook_sync import services
 from notebook_sync.errors import ConfigError, NotebookError
 from notebook_sync.files.locks import FollowLock
 from notebook_sync.files.names import copy_of
@@ -96,9 +97,7 @@ def _counts(core: Core) -> dict[str, Any]:
 def _proposals(core: Core) -> list[str]:
     if core.index.cache.one(PROPOSALS) is None and not core.index.events.count(Is("kind", "=", PROPOSED)):
         return []
-    from notebook_sync.services.fact_upkeep import proposals_of  # loads all that changes facts
-
-    return [f"{path}:{line}: {message}" for path, line, message in proposals_of(core)]
+    return [f"{path}:{line}: {message}" for path, line, message in services.fact_upkeep.proposals_of(core)]
 
 
 def _agents(core: Core) -> list[dict[str, Any]]:

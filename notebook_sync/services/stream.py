@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta
 from msgspec.structs import replace
 
+from notebook_sync import services
 from notebook_sync.dates import moment
 from notebook_sync.errors import NotebookError, UsageError
 from notebook_sync.files.names import is_announced
@@ -231,9 +232,7 @@ class StreamService(NotebookService):
         another comes later. An empty query returns what mattered most lately. `degraded` says what was not searched.
         The exit code is 1 if nothing is found.
         """
-        from notebook_sync.services.recall import recall
-
-        return recall(self.core, session, query, tags=tags or (), since=since, limit=limit)
+        return services.recall.recall(self.core, session, query, tags=tags or (), since=since, limit=limit)
 
     @operation(
         "checkpoint create",
@@ -259,9 +258,7 @@ class StreamService(NotebookService):
         A checkpoint holds the last seven days of the stream, long-term memory, the version of each note, and with git
         the files as they are, committed or not. Private notes are in the files alone. The last 50 are kept.
         """
-        from notebook_sync.services.checkpoints import take_checkpoint
-
-        return take_checkpoint(self.core, session, name)
+        return services.checkpoints.take_checkpoint(self.core, session, name)
 
     @operation(
         "checkpoint list",
@@ -275,9 +272,7 @@ class StreamService(NotebookService):
     )
     def checkpoints(self, session: Session = OWNER) -> Results[Checkpoint]:
         """List checkpoints, the latest first."""
-        from notebook_sync.services.checkpoints import list_checkpoints
-
-        return list_checkpoints(self.core, session)
+        return services.checkpoints.list_checkpoints(self.core, session)
 
     @operation(
         "rollback",
@@ -310,9 +305,7 @@ class StreamService(NotebookService):
         meanwhile stays. Long-term memory is restored, too. The notes are restored all or none, as one new commit. The
         id may be cut after four characters. Only the owner may roll back; in a script, use --session owner.
         """
-        from notebook_sync.services.checkpoints import roll_back
-
-        return roll_back(self.core, session, id, files=files, dry_run=dry_run)
+        return services.checkpoints.roll_back(self.core, session, id, files=files, dry_run=dry_run)
 
 
 def entry_of(row: Row) -> Entry:

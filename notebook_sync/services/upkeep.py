@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from notebook_sync import services
 from notebook_sync.errors import BackendDown, Busy, GitFailed, MissingExtra, NotebookError
 from notebook_sync.files.locks import FollowLock, write_lock
 from notebook_sync.files.private import close_to_others
@@ -160,8 +161,8 @@ def chores_of(core: Core) -> list[Chore]:
         Chore("usage", 10 * _MINUTE, partial(stamp_usage, core)),
         Chore("tidy", _HOUR, partial(tidy, core)),
         Chore("expiry", _HOUR, partial(expire, core)),
-        Chore("facts", hours, partial(_look_at_facts, core)),
-        Chore("scores", hours, partial(_score_memories, core)),
+        Chore("facts", hours, lambda: services.fact_upkeep.tend_facts(core)),
+        Chore("scores", hours, lambda: services.memory_care.score_memories(core)),
         Chore("dump", _DAY, partial(write_dump, core)),
         Chore("pack", _WEEK, lambda: core.history.pack()),
         *core.more_chores,
@@ -234,9 +235,7 @@ def finish_open_writes(core: Core) -> list[str]:
     """Commit and record writes of tools that are not committed yet, unless somebody is writing; warnings."""
     if core.index.intents.count():
         with suppress(Busy), write_lock(core.place, "commit", timeout=0):
-            from notebook_sync.services.writing import finish_writes  # few commands need it
-
-            return finish_writes(core)[1]
+            return services.writing.finish_writes(core)[1]
     return []
 
 
@@ -249,9 +248,6 @@ def commit_open(core: Core) -> bool:
         raise GitFailed("; ".join(warnings))
     if core.settings.git.commit != "all":
         return False
-    from notebook_sync.files.history import Kept  # `status` would wait for them
-    from notebook_sync.services.trust import is_trusted
-
     held = core.index.counters.one(_COMMITTED)
     changes = core.index.changes(held["value"] if held else 0, _MOST_COMMITTED, {"documents"}, heavy=False)
     ended = {row["id"]: row["path"] for row in core.index.gone([each.id for each in changes if each.row is None])}
@@ -260,7 +256,7 @@ def commit_open(core: Core) -> bool:
     for path in sorted(path for path in paths if path):
         with suppress(NotebookError):
             raw = core.tree.read(path).raw if core.tree.stat(path) is not None else None
-            kept.append(Kept(path, raw, apart=not is_trusted(core, path, raw)))
+            kept.append(services.writing.kept_text(core, path, raw))
     try:
         with write_lock(core.place, "commit", timeout=0):
             if kept:
@@ -275,14 +271,12 @@ def commit_open(core: Core) -> bool:
 def stamp_usage(core: Core) -> bool:
     """Let what was used since the last time be published, and the importance of facts that has moved since; whether
     there are more of these."""
-    from notebook_sync.services.fact_rows import importance  # `sync` and `status` would wait for it
-
     index, now = core.index, core.now()
     held = index.counters.one(_USED)
     since = min(from_milliseconds(held["value"] if held else 0), now)
     columns = ("id", "base", "pin", "access_count", "path", "created_at", "last_accessed", "decay_rate", "importance")
     rows = [dict(zip(columns, values, strict=True)) for values in index.facts.tuples(columns)]
-    weights = [(row["id"], row["importance"], importance(row, now)) for row in rows]
+    weights = [(row["id"], row["importance"], services.fact_rows.importance(row, now)) for row in rows]
     moved = [(id, weight) for id, was, weight in weights if was is None or abs(was - weight) >= _MOVED]
     with index.write():
         for id, weight in moved[:_MOST_MOVED]:
@@ -318,15 +312,3 @@ def write_dump(core: Core) -> None:
     at = core.index.dumped_at()
     if at is None or abs(core.now() - at) > timedelta(days=1):
         core.index.dump(core.place.state / "dump")
-
-
-def _look_at_facts(core: Core) -> None:
-    from notebook_sync.services.fact_upkeep import tend_facts  # not loaded before it is due
-
-    tend_facts(core)
-
-
-def _score_memories(core: Core) -> None:
-    from notebook_sync.services.memory_care import score_memories  # not loaded before it is due
-
-    score_memories(core)

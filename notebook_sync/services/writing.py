@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from notebook_sync import services
 from notebook_sync.errors import Conflict, EditFailed, GitFailed, NotebookError, Refused, UnsafePath
 from notebook_sync.files.beneath import digest_of
 from notebook_sync.files.edits import Edit, apply_edits
@@ -368,24 +369,21 @@ def _trust(core: Core, changes: Sequence[Change], session: Session) -> list[str]
     """Trust what the owner wrote, where the prompt shows only trusted text; going back and renaming trust nothing."""
     if session.kind != "owner" or core.settings.prompt.trust == "files":
         return []
-    from notebook_sync.services.trust import trust_edit  # loads the prompt's parts, which few notebooks need here
-
     try:
         for each in changes:
             if each.action not in ("undo", "rename", "rollback"):
-                trust_edit(core, session, each.path, each.before, each.after, each.edits)
+                services.trust.trust_edit(core, session, each.path, each.before, each.after, each.edits)
     except GitFailed as error:
         return [f"saved; it waits for trust, since git failed: {error.message}"]
     return []
 
 
-def _kept(core: Core, kept: Kept) -> Kept:
+def kept_text(
+    core: Core, path: str, raw: bytes | None, action: str = "", section: str = "", reason: str = "", old: str = ""
+) -> Kept:
     """What git is to keep, apart where it waits for the owner's trust: the user's repository must not have it yet."""
-    if core.settings.prompt.trust == "files":
-        return kept
-    from notebook_sync.services.trust import is_trusted
-
-    return replace(kept, apart=not is_trusted(core, kept.path, kept.raw))
+    asks = core.settings.prompt.trust == "committed"
+    return Kept(path, raw, action, section, reason, old, apart=asks and not services.trust.is_trusted(core, path, raw))
 
 
 def _was_made(core: Core, row: Row, rows: Sequence[Row]) -> bool:
@@ -402,12 +400,12 @@ def _commit(core: Core, rows: Sequence[Row]) -> str:
     """Commit what the files held before, where the last commit does not have it, then what the rows wrote."""
     begun = {row["path"] for row in rows if row["moved_from"]}
     found = [
-        _kept(core, Kept(row["moved_from"] or row["path"], row["old"]))
+        kept_text(core, row["moved_from"] or row["path"], row["old"])
         for row in rows
         if row["old"] is not None and (row["moved_from"] or row["path"] not in begun)
     ]
     fields = ("action", "section", "reason", "moved_from")
-    kept = [_kept(core, Kept(row["path"], row["new"], *(row[name] for name in fields))) for row in rows]
+    kept = [kept_text(core, row["path"], row["new"], *(row[name] for name in fields)) for row in rows]
     return core.history.keep(kept, _session_of(rows[0]), found=found) or ""
 
 
