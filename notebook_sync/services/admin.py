@@ -17,7 +17,6 @@ from notebook_sync.sessions import OWNER, Kind, Session
 from notebook_sync.settings import describe_settings
 
 if TYPE_CHECKING:
-    from notebook_sync.services.tokens import TokenFile
     from notebook_sync.sync.engine import Verified
     from notebook_sync.sync.watch import WatchEvent
 
@@ -370,5 +369,5 @@ class AdminService(NotebookService):
         return self._tokens.check(token) if token else None
 
     @property
-    def _tokens(self) -> TokenFile:
+    def _tokens(self) -> services.tokens.TokenFile:
         return services.tokens.TokenFile(self.core.place.state)

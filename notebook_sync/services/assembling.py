@@ -14,7 +14,6 @@ from functools import cache, lru_cache
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -33,6 +32,7 @@ from notebook_sync.files.private import read_private
 from notebook_sync.files.state import Place
 from notebook_sync.model import CORE_FACTS, RUNTIME_FILES, SETTINGS_FILE
 from notebook_sync.permissions import is_private, may
+from notebook_sync.services.core import Core
 from notebook_sync.services.trust import FOLDER, ShownFiles, as_source, keep_copy
 from notebook_sync.sessions import Session
 from notebook_sync.settings import PromptTable, load_settings
@@ -53,9 +53,6 @@ from prompt import (
     visible,
 )
 from prompt.values import Session as Kind
-
-if TYPE_CHECKING:
-    from notebook_sync.services.core import Core
 
 RULES, REMINDERS, _ = RUNTIME_FILES
 PRIVATE = "belongs to an agent's channel, which no prompt shows as a file; remove its path from notebook.toml"

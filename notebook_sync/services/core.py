@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from notebook_sync.files.save import Saver
     from notebook_sync.search.query import Searcher
     from notebook_sync.search.words import WordAnalyzer
-    from notebook_sync.services.assembling import PromptFiles
-    from notebook_sync.services.upkeep import Chore
     from notebook_sync.store.index import Index
     from notebook_sync.store.publish import Publisher
     from notebook_sync.sync.engine import Engine
@@ -79,7 +77,7 @@ class Core:
         self.events = EventLog(self)
         self.last_good = last_good
         # The chores of what is built on the services.
-        self.more_chores: list[Chore] = []
+        self.more_chores: list[services.upkeep.Chore] = []
         # What the index says of files and notes that are not for all: see `View`.
         self.restricted: tuple[object, tuple[list[str], set[str]]] | None = None
         self._stamp: tuple[int, ...] | None = None
@@ -173,7 +171,7 @@ class Core:
         return self._new_engine()
 
     @part
-    def prompt_files(self) -> PromptFiles:
+    def prompt_files(self) -> services.assembling.PromptFiles:
         """What prompts are made of. Ask `assembling.files_of`, which knows what to do without good settings."""
         return services.assembling.PromptFiles(self)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -36,9 +36,6 @@ from notebook_sync.services.writing import (
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Is
 from prompt import compare, count_tokens
-
-if TYPE_CHECKING:
-    from notebook_sync.services.notes import Step
 
 # Here, content without a fence is code.
 _CODE = "code_snippets"
@@ -151,7 +148,7 @@ def edit_note(
     core: Core,
     session: Session,
     name: str,
-    steps: Sequence[Step],
+    steps: Sequence[services.notes.Step],
     *,
     dry_run: bool,
     expected_digest: str,
@@ -397,7 +394,7 @@ def _with_fields(path: str, raw: bytes, given: Mapping[str, Any], *, in_heading:
     return apply_edits(path, raw, [Edit("set_frontmatter", fields=setting)]) if setting else raw
 
 
-def _edit(step: Step, fragment: str) -> Edit:
+def _edit(step: services.notes.Step, fragment: str) -> Edit:
     """A step as an edit. Raises UsageError for one that would empty something without saying so."""
     if step.content is None and step.action in _EMPTYING:
         raise UsageError(f"{step.action} needs content", next="give it, or an empty text to empty the place")

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -14,16 +14,6 @@ from notebook_sync.registry import NOT_EXTERNAL, Arg, DryRun, Limit, Results, fo
 from notebook_sync.services.core import NotebookService
 from notebook_sync.sessions import OWNER, Session
 
-if TYPE_CHECKING:
-    from notebook_sync.services.extract import Extracted
-    from notebook_sync.services.fact_keeping import FactStore
-    from notebook_sync.services.fact_rows import ChangedFact, FactRow, FoundFact, Verdict
-    from notebook_sync.services.fact_upkeep import Decayed, Deduped
-
-# Where the types of results are, which take time to load.
-_ROWS = "notebook_sync.services.fact_rows"
-_UPKEEP = "notebook_sync.services.fact_upkeep"
-_EXTRACT = "notebook_sync.services.extract"
 _NO_CHANGES = "Facts are not changed in this conversation"
 _LONGEST = 20_000
 
@@ -66,7 +56,6 @@ class FactService(NotebookService):
         tool="fact_add",
         toolset="facts",
         route="POST /facts",
-        result_in=_ROWS,
         creates=True,
         sessions=NOT_EXTERNAL,
         refusal=_NO_CHANGES,
@@ -85,7 +74,7 @@ class FactService(NotebookService):
         *,
         section: Heading = "Important Facts",
         importance: Importance = None,
-    ) -> ChangedFact:
+    ) -> services.fact_rows.ChangedFact:
         """Add a fact, or reinforce the one that says the same.
 
         The fact becomes a bullet at the end of its section in facts/notes.md; a missing section is added. If a fact
@@ -97,7 +86,6 @@ class FactService(NotebookService):
     @operation(
         "fact list",
         route="GET /facts",
-        result_in=_ROWS,
         columns=_COLUMNS,
         nothing_found="no facts; add one with: notebook-sync fact add TEXT",
         examples=("notebook-sync fact list", "notebook-sync fact list --scope all --section 'Key Topics' --json"),
@@ -115,7 +103,7 @@ class FactService(NotebookService):
         proposed: Annotated[bool, Meta(description="only facts that are proposed to the owner for core.md")] = False,
         limit: Limit = 50,
         after: Annotated[str, Meta(max_length=64, description="`next` of the last page"), Arg("ID")] = "",
-    ) -> Results[FactRow]:
+    ) -> Results[services.fact_rows.FactRow]:
         """List facts, the most important first.
 
         `scope`: core is core.md, archive is archive.md, notes are all other files. Nothing counts as used by this. A
@@ -139,7 +127,6 @@ class FactService(NotebookService):
         tool="fact_search",
         toolset="facts",
         route="GET /facts/search",
-        result_in=_ROWS,
         aliases={"q": "query"},
         unlisted=("scope",),
         columns=("score", *_COLUMNS),
@@ -154,7 +141,7 @@ class FactService(NotebookService):
         *,
         scope: Scope = "notes",
         limit: Limit = 10,
-    ) -> Results[FoundFact]:
+    ) -> Results[services.fact_rows.FoundFact]:
         """Search facts by words and meaning, best first.
 
         A fact that an agent finds counts as used: the best one, and each whose `similarity` is at least memory.related
@@ -167,7 +154,6 @@ class FactService(NotebookService):
         tool="fact_verify",
         toolset="facts",
         route="POST /facts/verify",
-        result_in=_ROWS,
         hint="A related fact may contradict the claim.",
         examples=("notebook-sync fact verify 'The ferry leaves at eight'",),
     )
@@ -177,7 +163,7 @@ class FactService(NotebookService):
             str, Meta(max_length=_LONGEST, description="the claim"), Arg("TEXT", positional=True, from_file=True)
         ],
         session: Session = OWNER,
-    ) -> Verdict:
+    ) -> services.fact_rows.Verdict:
         """Check whether a claim is known: CONFIRMED, RELATED or NEW.
 
         CONFIRMED: a fact says so. RELATED: a similar fact is known, which may also contradict the claim. NEW: nothing
@@ -190,14 +176,13 @@ class FactService(NotebookService):
         tool="fact_reinforce",
         toolset="facts",
         route="POST /facts/reinforce",
-        result_in=_ROWS,
         sessions=NOT_EXTERNAL,
         refusal=_NO_CHANGES,
         effect="write",
         asks="caller",
         examples=("notebook-sync fact reinforce 'The ferry leaves at eight'",),
     )
-    def reinforce(self, fact: FactName, session: Session = OWNER) -> ChangedFact:
+    def reinforce(self, fact: FactName, session: Session = OWNER) -> services.fact_rows.ChangedFact:
         """Reinforce a fact that proved right.
 
         Counts as a use, and adds 0.1 to its importance, unless it is pinned or in core.md. If no fact has exactly this
@@ -208,7 +193,6 @@ class FactService(NotebookService):
     @operation(
         "fact archive",
         route="POST /facts/archive",
-        result_in=_ROWS,
         sessions=NOT_EXTERNAL,
         refusal=_NO_CHANGES,
         effect="write",
@@ -221,7 +205,7 @@ class FactService(NotebookService):
         session: Session = OWNER,
         *,
         reason: Annotated[str, Meta(max_length=1_000, description="why, in a few words"), Arg("TEXT")] = "",
-    ) -> ChangedFact:
+    ) -> services.fact_rows.ChangedFact:
         """Move a fact to facts/archive.md, with the date and the reason.
 
         It keeps its history, and `fact restore` brings it back.
@@ -231,14 +215,13 @@ class FactService(NotebookService):
     @operation(
         "fact restore",
         route="POST /facts/restore",
-        result_in=_ROWS,
         sessions=NOT_EXTERNAL,
         refusal=_NO_CHANGES,
         effect="write",
         asks="caller",
         examples=("notebook-sync fact restore 'The toll is ten crowns'",),
     )
-    def restore(self, fact: FactName, session: Session = OWNER) -> ChangedFact:
+    def restore(self, fact: FactName, session: Session = OWNER) -> services.fact_rows.ChangedFact:
         """Move a fact from facts/archive.md back to the file and section that it came from.
 
         It gains 0.1 importance. A fact that came from a file that agents may not write goes to facts/notes.md.
@@ -248,7 +231,6 @@ class FactService(NotebookService):
     @operation(
         "fact promote",
         route="POST /facts/promote",
-        result_in=_ROWS,
         sessions=NOT_EXTERNAL,
         refusal=_NO_CHANGES,
         effect="write",
@@ -262,7 +244,7 @@ class FactService(NotebookService):
         *,
         section: Annotated[str, Meta(max_length=256, description="heading of core.md"), Arg("HEADING")] = "",
         leave: Annotated[bool | None, Meta(description="leave it where it is, and propose it no more")] = None,
-    ) -> ChangedFact:
+    ) -> services.fact_rows.ChangedFact:
         """Move a fact to facts/core.md, where its importance does not fade.
 
         core.md is in the prompt of the owner and of agents, and only the owner changes it. A task session proposes the
@@ -276,14 +258,13 @@ class FactService(NotebookService):
     @operation(
         "fact decay",
         route="POST /facts/decay",
-        result_in=_UPKEEP,
         sessions=NOT_EXTERNAL,
         refusal=_NO_CHANGES,
         effect="write",
         asks="caller",
         examples=("notebook-sync fact decay --dry-run",),
     )
-    def decay(self, session: Session = OWNER, *, dry_run: DryRun = False) -> Decayed:
+    def decay(self, session: Session = OWNER, *, dry_run: DryRun = False) -> services.fact_upkeep.Decayed:
         """Archive facts that faded, and propose proven ones for core.md.
 
         A fact whose importance is below memory.archive_below (0.05) moves to archive.md, at most ten of them at once,
@@ -298,7 +279,6 @@ class FactService(NotebookService):
     @operation(
         "fact dedupe",
         route="POST /facts/dedupe",
-        result_in=_UPKEEP,
         sessions=NOT_EXTERNAL,
         refusal=_NO_CHANGES,
         effect="write",
@@ -316,7 +296,7 @@ class FactService(NotebookService):
         not_same: TwoFacts = None,
         forget: Annotated[bool, Meta(description="take back that those of --not-same are not the same")] = False,
         merge: OnlyTwo = None,
-    ) -> Deduped:
+    ) -> services.fact_upkeep.Deduped:
         """Merge facts that say the same, in these or other words.
 
         Each pair is shown with what differs: [-only in one-]{+only in the other+}. Texts that differ in a number, a
@@ -334,14 +314,15 @@ class FactService(NotebookService):
     @operation(
         "fact extract",
         route="POST /facts/extract",
-        result_in=_EXTRACT,
         sessions=NOT_EXTERNAL,
         refusal=_NO_CHANGES,
         effect="destructive",
         asks="caller",
         examples=("notebook-sync fact extract talk.json --dry-run",),
     )
-    def extract(self, messages: Messages, session: Session = OWNER, *, dry_run: DryRun = False) -> Extracted:
+    def extract(
+        self, messages: Messages, session: Session = OWNER, *, dry_run: DryRun = False
+    ) -> services.extract.Extracted:
         """Extract facts from a conversation with a language model.
 
         The last 20 messages count. New facts are added as by `fact add`, with an importance of 0.7 at most; facts that
@@ -356,7 +337,6 @@ class FactService(NotebookService):
         tool="conversation_end",
         toolset="facts",
         route="POST /conversation",
-        result_in=_EXTRACT,
         sessions=NOT_EXTERNAL,
         refusal=_NO_CHANGES,
         effect="destructive",
@@ -364,7 +344,7 @@ class FactService(NotebookService):
         hint="Call it once, when a conversation ends.",
         examples=("notebook-sync conversation end talk.json",),
     )
-    def end_conversation(self, messages: Messages, session: Session = OWNER) -> Extracted:
+    def end_conversation(self, messages: Messages, session: Session = OWNER) -> services.extract.Extracted:
         """End a conversation: keep what it says that is worth knowing.
 
         The same as `fact extract` if [llm] of notebook.toml names a language model; else nothing is done, and `error`
@@ -375,6 +355,6 @@ class FactService(NotebookService):
         return services.extract.extract_facts(self.core, session, messages)
 
     @property
-    def store(self) -> FactStore:
+    def store(self) -> services.fact_keeping.FactStore:
         """The calls of the flat-notes store, for the owner."""
         return services.fact_keeping.FactStore(self.core)

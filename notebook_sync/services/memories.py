@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -11,15 +11,6 @@ from notebook_sync.registry import NOT_EXTERNAL, OWNER_ONLY, Arg, DryRun, Limit,
 from notebook_sync.services.core import NotebookService
 from notebook_sync.sessions import OWNER, Session
 
-if TYPE_CHECKING:
-    from notebook_sync.services.memory_care import Audit, Picture, Repaired, Scored
-    from notebook_sync.services.memory_links import InferredLinks, IngestedLinks, Link
-    from notebook_sync.services.remembering import AddedMemory, Memory
-
-# Where the types of results are, which take time to load.
-_REMEMBERING = "notebook_sync.services.remembering"
-_LINKS = "notebook_sync.services.memory_links"
-_CARE = "notebook_sync.services.memory_care"
 _NOT_CHANGED = "Memories are not changed in this conversation"
 
 Word = Annotated[str, Meta(max_length=256)]
@@ -38,7 +29,6 @@ class MemoryService(NotebookService):
 
     @operation(
         "memory add",
-        result_in=_REMEMBERING,
         tool="memory_add",
         toolset="memory",
         route="POST /memories",
@@ -68,7 +58,7 @@ class MemoryService(NotebookService):
         priority: Annotated[float | None, Meta(description="1 to 10; default 7"), Arg("N")] = None,
         created_at: Annotated[Word, Meta(description="ISO 8601; default now"), Arg("DATE")] = "",
         strict: Annotated[bool, Meta(description="refuse a wrong date, agent or priority")] = False,
-    ) -> AddedMemory:
+    ) -> services.remembering.AddedMemory:
         """Save a decision, problem, pattern or insight with its reasons.
 
         The text begins with [DECISION], [PROBLEM], [PATTERN] or [INSIGHT] and a title, and goes on with CONTEXT:,
@@ -94,7 +84,6 @@ class MemoryService(NotebookService):
 
     @operation(
         "memory list",
-        result_in=_REMEMBERING,
         route="GET /memories",
         columns=("score", "kind", "path", "title"),
         nothing_found="no memories match",
@@ -109,7 +98,7 @@ class MemoryService(NotebookService):
         tags: Tags | None = None,
         needs_review: Annotated[bool | None, Meta(description="only those marked for review")] = None,
         limit: Limit = 50,
-    ) -> Results[Memory]:
+    ) -> Results[services.remembering.Memory]:
         """List memories, the highest score first."""
         return services.remembering.search_memories(
             self.core, session, "", limit=limit, kind=kind, domain=domain, tags=tags or (), needs_review=needs_review
@@ -117,7 +106,6 @@ class MemoryService(NotebookService):
 
     @operation(
         "memory search",
-        result_in=_REMEMBERING,
         tool="memory_search",
         toolset="memory",
         route="GET /memories/search",
@@ -137,7 +125,7 @@ class MemoryService(NotebookService):
         tags: Tags | None = None,
         limit: Limit = 10,
         counts_use: Annotated[bool, Meta(description="count good matches as used")] = True,
-    ) -> Results[Memory]:
+    ) -> Results[services.remembering.Memory]:
         """Search memories by words and meaning, the best first.
 
         `similarity`, 0 to 1, is the cosine of the two meanings or the share of the query's words that the memory has,
@@ -150,7 +138,6 @@ class MemoryService(NotebookService):
 
     @operation(
         "memory link",
-        result_in=_LINKS,
         tool="memory_link",
         toolset="memory",
         route="POST /memories/link",
@@ -175,7 +162,7 @@ class MemoryService(NotebookService):
         reasoning: Annotated[str, Meta(description="why, in one sentence"), Arg("TEXT")] = "",
         source: Annotated[Word, Meta(description="who says so")] = "",
         synthesis_id: Annotated[Word, Meta(description="the synthesis that says so"), Arg("ID")] = "",
-    ) -> Link:
+    ) -> services.memory_links.Link:
         """Link a memory to another.
 
         The link is saved in the frontmatter of FROM; a link of the same type to the same memory is replaced.
@@ -185,7 +172,6 @@ class MemoryService(NotebookService):
 
     @operation(
         "memory ingest",
-        result_in=_LINKS,
         route="POST /relationships/ingest_synthesis",
         sessions=NOT_EXTERNAL,
         refusal=_NOT_CHANGED,
@@ -203,7 +189,7 @@ class MemoryService(NotebookService):
         *,
         source: Annotated[Word, Meta(description="who says so, where a link does not say it")] = "",
         synthesis_id: Annotated[Word, Meta(description="the synthesis, where a link does not say it"), Arg("ID")] = "",
-    ) -> IngestedLinks:
+    ) -> services.memory_links.IngestedLinks:
         """Save the links that a synthesis or another program suggests.
 
         Each is {from, to, type, confidence, reasoning, source, synthesis_id}; the original's names from_memory_id,
@@ -216,7 +202,6 @@ class MemoryService(NotebookService):
 
     @operation(
         "memory infer",
-        result_in=_LINKS,
         route="POST /memories/infer",
         sessions=NOT_EXTERNAL,
         refusal=_NOT_CHANGED,
@@ -230,7 +215,7 @@ class MemoryService(NotebookService):
         *,
         dry_run: DryRun = False,
         limit: Annotated[int, Meta(ge=1, le=500, description="ask about at most this many pairs"), Arg("N")] = 20,
-    ) -> InferredLinks:
+    ) -> services.memory_links.InferredLinks:
         """Ask the language model of [llm] how similar memories are linked.
 
         It is asked about pairs whose cosine is at least memory.infer_above (0.7) and that are not linked, the nearest
@@ -244,14 +229,13 @@ class MemoryService(NotebookService):
 
     @operation(
         "memory score",
-        result_in=_CARE,
         route="POST /memories/score",
         sessions=NOT_EXTERNAL,
         refusal=_NOT_CHANGED,
         effect="write",
         examples=("notebook-sync memory score",),
     )
-    def score(self, session: Session = OWNER) -> Scored:
+    def score(self, session: Session = OWNER) -> services.memory_care.Scored:
         """Compute what each memory counts for.
 
         The score, 0 to 1, depends on use, priority and age, with the weights of [memory]. The process that follows the
@@ -261,11 +245,10 @@ class MemoryService(NotebookService):
 
     @operation(
         "memory audit",
-        result_in=_CARE,
         route="GET /memories/audit",
         examples=("notebook-sync memory audit",),
     )
-    def audit(self, session: Session = OWNER) -> Audit:
+    def audit(self, session: Session = OWNER) -> services.memory_care.Audit:
         """Count what memories lack.
 
         It counts missing and wrong timestamps, unknown agents, memories without structure (a kind, and text below the
@@ -275,14 +258,13 @@ class MemoryService(NotebookService):
 
     @operation(
         "memory fix",
-        result_in=_CARE,
         route="POST /memories/fix",
         sessions=OWNER_ONLY,
         refusal="Memories are only repaired in owner conversations",
         effect="write",
         examples=("notebook-sync memory fix --dry-run",),
     )
-    def fix(self, session: Session = OWNER, *, dry_run: DryRun = False) -> Repaired:
+    def fix(self, session: Session = OWNER, *, dry_run: DryRun = False) -> services.memory_care.Repaired:
         """Repair what `memory audit` finds, where git and tags prove the value.
 
         A time comes from its own text in another form, else from the first commit; agent and kind come from tags. A
@@ -292,7 +274,6 @@ class MemoryService(NotebookService):
 
     @operation(
         "memory graph",
-        result_in=_CARE,
         route="GET /memories/graph",
         shows="text",
         examples=("notebook-sync memory graph memories.svg", "notebook-sync memory graph --format mermaid"),
@@ -306,7 +287,7 @@ class MemoryService(NotebookService):
         domain: Domain = "",
         limit: Limit = 80,
         links: Annotated[Word, Meta(description="make boxes links: what is before the path"), Arg("ADDRESS")] = "",
-    ) -> Picture:
+    ) -> services.memory_care.Picture:
         """Draw memories and their links, as SVG or for Mermaid.
 
         The picture has no script and loads nothing. Memories with links and the highest scores are drawn. The command

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from msgspec import Meta
 
@@ -16,11 +16,6 @@ from notebook_sync.services.core import Core, NotebookService
 from notebook_sync.services.trust import Trusted, accept_changes
 from notebook_sync.sessions import OWNER, Session
 from prompt import Found, Prompt
-
-if TYPE_CHECKING:  # 8 ms that the prompt does not wait for
-    from notebook_sync.services.check import Finding
-    from notebook_sync.services.reminders import Reminders
-    from notebook_sync.services.rules import Standing
 
 _LONGEST = 4_096
 
@@ -155,12 +150,11 @@ class PromptService(NotebookService):
         route="GET /check",
         sessions=OWNER_ONLY,
         columns=("place", "severity", "message"),
-        result_in="notebook_sync.services.check",
         nothing_found="no problems",
         exit_code=lambda found: int(any(each.severity == "error" for each in found.results)),
         examples=("notebook-sync check",),
     )
-    def check(self, session: Session = OWNER) -> Results[Finding]:
+    def check(self, session: Session = OWNER) -> Results[services.check.Finding]:
         """Find problems in the files.
 
         Entries of the runtime files that cannot be read, each with a correct example; expired rules; entries in
@@ -179,7 +173,6 @@ class PromptService(NotebookService):
         aliases={"who": "identity", "sender": "identity"},
         columns=("state", "name", "identity", "action", "until", "line"),
         nothing_found="no rule applies",
-        result_in="notebook_sync.services.rules",
         hint="Ask before you reply to somebody.",
         examples=(
             "notebook-sync rules odile@ferry.example",
@@ -193,7 +186,7 @@ class PromptService(NotebookService):
         session: Session = OWNER,
         *,
         channel: Annotated[str, Meta(max_length=_LONGEST, description="where they write"), Arg("CHANNEL")] = "",
-    ) -> Standing:
+    ) -> services.rules.Standing:
         """Show which rule applies to somebody now, and why.
 
         The rules are those of runtime/external-communications.md. Without an identity, all rules in force are listed.
@@ -210,7 +203,6 @@ class PromptService(NotebookService):
         route="GET /reminders",
         columns=("state", "when", "text", "every", "line"),
         nothing_found="no reminders",
-        result_in="notebook_sync.services.reminders",
         examples=("notebook-sync reminders", "notebook-sync reminders --due --json"),
     )
     def reminders(
@@ -218,7 +210,7 @@ class PromptService(NotebookService):
         session: Session = OWNER,
         *,
         due: Annotated[bool, Meta(description="only those that are due or overdue")] = False,
-    ) -> Reminders:
+    ) -> services.reminders.Reminders:
         """List reminders, the most urgent first.
 
         `state` is overdue (its day or time has passed), due (its time has come, today), upcoming, open (no date) or

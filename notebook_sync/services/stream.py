@@ -14,7 +14,7 @@ from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
 from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from msgspec import Meta
 from msgspec.structs import replace
@@ -44,9 +44,6 @@ from notebook_sync.store import others
 from notebook_sync.store.rows import Is, Row, both, from_milliseconds, to_milliseconds
 from notebook_sync.sync.apply import NOTEBOOK, stream_entry
 
-if TYPE_CHECKING:
-    from notebook_sync.services.checkpoints import Checkpoint, Rollback
-
 # What a row of the index has of a note that a line is about.
 OF_NOTE = (
     *("id", "path", "title", "summary", "collection", "status", "version"),
@@ -58,7 +55,6 @@ _TAG = re.compile(r"\w[\w.-]{0,49}")
 _PATIENCE = 0.1
 _NO_STREAM = "The daily stream is not available in this conversation"
 _NO_ROLLBACK = "Rolling back to a checkpoint is only available in owner conversations"
-_CHECKPOINTS = "notebook_sync.services.checkpoints"
 
 Tag = Annotated[str, Meta(max_length=200)]
 Tags = Annotated[list[Tag], Meta(max_length=100), Arg("TAGS")]
@@ -239,7 +235,6 @@ class StreamService(NotebookService):
         tool="checkpoint",
         toolset="time",
         route="POST /checkpoints",
-        result_in=_CHECKPOINTS,
         sessions=NOT_EXTERNAL,
         refusal=_NO_STREAM,
         effect="write",
@@ -252,7 +247,7 @@ class StreamService(NotebookService):
         self,
         name: Annotated[str, Meta(max_length=200, description="its name in lists"), Arg("NAME", positional=True)] = "",
         session: Session = OWNER,
-    ) -> Checkpoint:
+    ) -> services.checkpoints.Checkpoint:
         """Save the notebook's state.
 
         A checkpoint holds the last seven days of the stream, long-term memory, the version of each note, and with git
@@ -263,14 +258,13 @@ class StreamService(NotebookService):
     @operation(
         "checkpoint list",
         route="GET /checkpoints",
-        result_in=_CHECKPOINTS,
         sessions=NOT_EXTERNAL,
         refusal=_NO_STREAM,
         columns=("id", "at", "created_by", "name"),
         nothing_found="no checkpoints; create one with: notebook-sync checkpoint create NAME",
         examples=("notebook-sync checkpoint list", "notebook-sync checkpoint list --json"),
     )
-    def checkpoints(self, session: Session = OWNER) -> Results[Checkpoint]:
+    def checkpoints(self, session: Session = OWNER) -> Results[services.checkpoints.Checkpoint]:
         """List checkpoints, the latest first."""
         return services.checkpoints.list_checkpoints(self.core, session)
 
@@ -279,7 +273,6 @@ class StreamService(NotebookService):
         tool="rollback",
         toolset="time",
         route="POST /rollback",
-        result_in=_CHECKPOINTS,
         sessions=OWNER_ONLY,
         refusal=_NO_ROLLBACK,
         effect="destructive",
@@ -298,7 +291,7 @@ class StreamService(NotebookService):
         *,
         files: Annotated[bool, Meta(description="also restore the notes")] = False,
         dry_run: DryRun = False,
-    ) -> Rollback:
+    ) -> services.checkpoints.Rollback:
         """Restore the stream, and with --files the notes, of a checkpoint.
 
         It first makes a checkpoint of the present state, so that another rollback undoes this one; what is logged
