@@ -69,7 +69,7 @@ def redacted(text: str) -> str:
     return text
 
 
-def conversations_in(core: Core, session: Session, path: str, *, dry_run: bool) -> Iterator[Item]:
+def conversations_in(core: Core, path: str, *, session: Session, dry_run: bool) -> Iterator[Item]:
     """A research note for each conversation in a file, or in the files of a folder. With a model, it begins with the
     facts that the model proposes."""
     start = expanded(path)

@@ -154,9 +154,7 @@ class _Plan:
     def remove(self, removal: Likeness) -> None:
         """Archive the one fact that is meant, if a person speaks of it and it is not the owner's to remove."""
         fact, hint = meant(self._core, removal, self._known)
-        reason = self._why_kept(fact) if fact else hint
-        if reason == _UNSPOKEN and hint:
-            reason = hint
+        reason = self._why_kept(fact, hint or _UNSPOKEN) if fact else hint
         if fact and not reason:
             self.done.removals.append(outcome_of(fact, "archived", ARCHIVE))
         else:
@@ -187,12 +185,12 @@ class _Plan:
         self.weights[kept.id] = min(weight, _MOST_IMPORTANCE)
         self.done.additions.append(kept)
 
-    def _why_kept(self, fact: FactRow) -> str:
+    def _why_kept(self, fact: FactRow, unspoken: str) -> str:
         reasons = {
             "it is archived already": any(each.id == fact.id for each in self.done.removals),
             "facts in core.md are the owner's to remove": fact.core,
             "a person pinned its importance": fact.pin is not None,
-            _UNSPOKEN: not is_named(fact, self._said),
+            unspoken: not is_named(fact, self._said),
             f"at most {_MOST_REMOVALS} facts are removed at once": len(self.done.removals) == _MOST_REMOVALS,
         }
         return next((reason for reason, holds in reasons.items() if holds), "") or self._draft.move(fact.id, ARCHIVE)

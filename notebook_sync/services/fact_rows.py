@@ -114,9 +114,12 @@ def list_facts(
     `fact list` for the others."""
     least = core.settings.memory.stale_days if stale else 0
     view, wanted, now = View(core, session), " ".join(section.split()).casefold(), core.now()
+    among = [_faded_in(core, view, fading)] if fading else []
+    if proposed:  # what others proposed is the owner's to know
+        among.append(proposed_for_core(core) if session.kind == "owner" else set())
     rows = [
         fact
-        for fact in facts_of(core, view, scope, _ids_of(core, view, fading, is_proposed=proposed))
+        for fact in facts_of(core, view, scope, set.intersection(*among) if among else None)
         if (not wanted or fact.section.casefold() == wanted) and days_unused(fact, now) >= least
     ]
     rows.sort(key=lambda fact: (-fact.importance, order_of(fact.path), fact.line))
@@ -126,16 +129,6 @@ def list_facts(
     start = ids.index(after) + 1 if after else 0
     page = rows[start : start + limit]
     return Results(page, core.behind() or None, page[-1].id if page and start + limit < len(rows) else None)
-
-
-def _ids_of(core: Core, view: View, fading: int, *, is_proposed: bool) -> set[str] | None:
-    """The facts that may be listed, None for all. What others proposed is the owner's to know."""
-    is_owner = view.session.kind == "owner"
-    proposed = None if not is_proposed else proposed_for_core(core) if is_owner else set[str]()
-    if not fading:
-        return proposed
-    faded = _faded_in(core, view, fading)
-    return faded if proposed is None else faded & proposed
 
 
 def _faded_in(core: Core, view: View, days: int) -> set[str]:

@@ -12,7 +12,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import chain, islice
-from typing import NamedTuple
 
 from notebook_sync.errors import EditFailed, OverCap, UsageError
 from notebook_sync.files.fact_text import ARCHIVE, order_of
@@ -75,16 +74,6 @@ class Deduped(Result, frozen=True):
     warnings: list[str]
 
 
-class _Judged(NamedTuple):
-    """Facts that are neither in core.md nor archived, nor of others. `faded`: the least important first. `proven`: used
-    often enough for core.md; `sure`: those of them that may go there unasked. `most`: how many one run may archive."""
-
-    faded: list[FactRow]
-    proven: list[FactRow]
-    sure: list[FactRow]
-    most: int
-
-
 # ---- decay and promotion
 
 
@@ -94,20 +83,23 @@ def decay_facts(
     """Archive facts that faded, the least important first, and move proven ones to core.md or propose them. Only those
     `among` these ids are archived."""
     view = view_to_change(core, session, "fact decay")
-    judged = _judge(core, view)
-    faded = [fact for fact in judged.faded if among is None or fact.id in among][: judged.most]
+    faded, proven, sure, most = _judge(core, view)
+    faded = [fact for fact in faded if among is None or fact.id in among][:most]
     gone = _moved(core, view, [fact.id for fact in faded], ARCHIVE, dry_run=dry_run)
-    promoted = _moved(core, view, [fact.id for fact in judged.sure], CORE_FACTS, dry_run=dry_run)
+    promoted = _moved(core, view, [fact.id for fact in sure], CORE_FACTS, dry_run=dry_run)
     draft = Draft(core, OWNER)
-    rest = [fact for fact in judged.proven if fact.id not in promoted]
+    rest = [fact for fact in proven if fact.id not in promoted]
     proposed = [fact for fact in rest if not draft.why_stays(fact.id, CORE_FACTS)]
     for fact in () if dry_run else proposed:
         core.events.record(PROPOSED, session, path=fact.path, key=f"{PROPOSED}:{fact.id}", fact=fact.id)
     archived = [fact for fact in faded if fact.id in gone]
-    return Decayed(archived, [fact for fact in judged.sure if fact.id in promoted], proposed)
+    return Decayed(archived, [fact for fact in sure if fact.id in promoted], proposed)
 
 
-def _judge(core: Core, view: View) -> _Judged:
+def _judge(core: Core, view: View) -> tuple[list[FactRow], list[FactRow], list[FactRow], int]:
+    """Of the facts that are neither in core.md nor archived, nor of others: those that faded, the least important
+    first; those that were used often enough for core.md; which of them may go there unasked; and how many one run may
+    archive."""
     limits, now = core.settings.memory, core.now()
     facts = [fact for fact in facts_of(core, view, "notes") if not fact.provenance]
     histories = histories_of(core, facts)
@@ -117,7 +109,7 @@ def _judge(core: Core, view: View) -> _Judged:
     left = declined(core, [fact.id for fact in above])
     proven = [fact for fact in above if fact.access_count >= limits.promote_accesses and fact.id not in left]
     sure = [fact for fact in proven if limits.promote == "auto" and is_vouched_for(histories[fact.id])]
-    return _Judged(faded, proven, sure, _most_at_once(len(facts)))
+    return faded, proven, sure, _most_at_once(len(facts))
 
 
 def is_vouched_for(history: Sequence[Row]) -> bool:
@@ -138,8 +130,9 @@ def _moved(core: Core, view: View, ids: Sequence[str], to: str, *, dry_run: bool
     reason = "faded" if to == ARCHIVE else "proven"
 
     def decide(draft: Draft) -> set[str]:
-        judged, done = _judge(core, view), set[str]()
-        for fact in judged.faded if to == ARCHIVE else judged.sure:
+        faded, _, sure, _ = _judge(core, view)
+        done = set[str]()
+        for fact in faded if to == ARCHIVE else sure:
             section = fact.section if to == ARCHIVE else draft.section_in_core(fact.section)
             if fact.id in ids and not draft.move(fact.id, to, section):
                 done.add(fact.id)

@@ -276,7 +276,7 @@ def _memory(core: Core, place: str, id: str, record: Record) -> Item:
 # ---- private notes
 
 
-def private_notes_in(file: str) -> Iterator[Item]:
+def private_notes_in(_: Core, file: str) -> Iterator[Item]:
     """Private notes of an older program: messages with their `channel_id`, or channels with their `messages`, as one
     list, one object or one a line."""
     for place, value in json_values(expanded(file)):

@@ -127,25 +127,24 @@ class TransferService(NotebookService):
         research note of external provenance, without what looks like a password or a key; with the model of [llm], it
         begins with the facts that the model proposes. The exit code is 1 if something could not be imported.
         """
-        given = {"mongo": mongo, "redis": redis, "sqlite": sqlite, "v2": v2, "conversations": conversations}
-        named = [name for name, value in given.items() if value]
-        if bool(file) == bool(named):
-            advice = "name a file, or --mongo URL, --redis URL, --sqlite FILE, --v2 FILE or --conversations PATH"
-            raise UsageError("there is not one thing to import", next=advice)
+        if bool(file) == any((mongo, redis, sqlite, v2, conversations)):
+            raise UsageError(
+                "there is not one thing to import",
+                next="name a file, or --mongo URL, --redis URL, --sqlite FILE, --v2 FILE or --conversations PATH",
+            )
         if file and services.archive.is_archive(file):
             return services.archive.import_archive(self.core, expanded(file), trust=trust_settings, dry_run=dry_run)
-        sources: dict[str, Callable[[], Iterator[Item]]] = {
-            "file": partial(services.importers.memories_in, self.core, file),
-            "mongo": partial(services.originals.mongo_items, self.core, mongo),
-            "redis": partial(services.originals.redis_items, self.core, redis),
-            "sqlite": partial(services.importers.sqlite_items, self.core, sqlite),
-            "v2": partial(services.importers.private_notes_in, v2),
-            "conversations": partial(
-                services.conversations.conversations_in, self.core, session, conversations, dry_run=dry_run
-            ),
-        }
-        wanted = [sources[name]() for name in named or ["file"]]
-        return bring_in(self.core, session, chain.from_iterable(wanted), dry_run=dry_run)
+        read_conversations = partial(services.conversations.conversations_in, session=session, dry_run=dry_run)
+        sources: tuple[tuple[str, Callable[[Core, str], Iterator[Item]]], ...] = (
+            (file, services.importers.memories_in),
+            (mongo, services.originals.mongo_items),
+            (redis, services.originals.redis_items),
+            (sqlite, services.importers.sqlite_items),
+            (v2, services.importers.private_notes_in),
+            (conversations, read_conversations),
+        )
+        items = chain.from_iterable(read(self.core, value) for value, read in sources if value)
+        return bring_in(self.core, session, items, dry_run=dry_run)
 
     @operation(
         "purge",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta, tzinfo
 from functools import partial
 from math import log1p
@@ -354,20 +354,9 @@ def draw_memories(core: Core, session: Session, shape: str, *, limit: int, links
     arrows = [each for each in arrows if each["from"] in chosen and each["to"] in chosen]
     arrows.sort(key=lambda each: (-each["confidence"], each["from"], each["to"], each["type"]))
     del arrows[_MOST_LINKS:]
-    draw = _svg if shape == "svg" else _mermaid
-    text = "\n".join(draw(list(chosen.values()), arrows)) + "\n"
-    if links and shape == "svg":
-        text = _with_links(text, [f"{links}{quote(each.path)}" for each in chosen.values()])
-    return Picture(text=text, memories=len(chosen), links=len(arrows))
-
-
-def _with_links(svg: str, addresses: Iterable[str]) -> str:
-    """A picture whose boxes are links: each is a line, in the order of the memories."""
-    waiting, lines = iter(addresses), []
-    for line in svg.replace('role="img"', 'role="group"', 1).split("\n"):
-        is_box = line.startswith("<g transform=")
-        lines.append(f"<a href={quoteattr(next(waiting))}>{line}</a>" if is_box else line)
-    return "\n".join(lines)
+    shown = list(chosen.values())
+    lines = _svg(shown, arrows, links) if shape == "svg" else _mermaid(shown, arrows)
+    return Picture(text="\n".join(lines) + "\n", memories=len(chosen), links=len(arrows))
 
 
 def _mermaid(memories: Sequence[Memory], arrows: Sequence[Row]) -> Iterator[str]:
@@ -381,7 +370,8 @@ def _mermaid(memories: Sequence[Memory], arrows: Sequence[Row]) -> Iterator[str]
     yield from (f"    classDef {kind} stroke:{hue},stroke-width:2px" for kind, hue in _HUES.items())
 
 
-def _svg(memories: Sequence[Memory], arrows: Sequence[Row]) -> Iterator[str]:
+def _svg(memories: Sequence[Memory], arrows: Sequence[Row], links: str) -> Iterator[str]:
+    """The lines of a picture. With `links`, which is what is before a path in an address, boxes are links."""
     spots = place_boxes([each.id for each in memories], [(each["from"], each["to"]) for each in arrows])
     width = max((x for x, _ in spots.values()), default=520.0) + BOX_WIDTH + MARGIN
     height = max((y for _, y in spots.values()), default=0.0) + BOX_HEIGHT + MARGIN
@@ -390,7 +380,8 @@ def _svg(memories: Sequence[Memory], arrows: Sequence[Row]) -> Iterator[str]:
     counted = " · ".join(f"{count:,} {name}" for name, count in names.items())
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
-        f'height="{height:.0f}" role="img" aria-label="{MARK}" font-family="system-ui, sans-serif">\n'
+        f'height="{height:.0f}" role="{"group" if links else "img"}" aria-label="{MARK}" '
+        'font-family="system-ui, sans-serif">\n'
         f'<title>{MARK}</title><style>{_STYLE}</style><rect class="page" width="100%" height="100%"/>\n'
         f'<text class="head" x="{MARGIN}" y="33" font-size="18" font-weight="600">{MARK}</text>\n'
         f'<text class="soft" x="{MARGIN}" y="54" font-size="12">{counted or "no memories"}</text>'
@@ -407,13 +398,14 @@ def _svg(memories: Sequence[Memory], arrows: Sequence[Row]) -> Iterator[str]:
     for each in memories:
         x, y = spots[each.id]
         small = " · ".join(filter(None, (_kind(each), f"{each.score:.2f}", "to review" * each.needs_review)))
-        yield (
+        box = (
             f'<g transform="translate({x:.1f} {y:.1f})"><title>{titles[each.id]}</title>'
             f'<rect class="box" width="{BOX_WIDTH}" height="{BOX_HEIGHT}" rx="7"/>'
             f'<rect fill="{_HUES[_kind(each)]}" y="8" width="4" height="{BOX_HEIGHT - 16}" rx="2"/>'
             f'<text class="head" x="14" y="25" font-size="12.5">{escape(shorten(_title(each), _LETTERS))}</text>'
             f'<text class="soft" x="14" y="44" font-size="11">{small}</text></g>'
         )
+        yield f"<a href={quoteattr(links + quote(each.path))}>{box}</a>" if links else box
     yield "</svg>"
 
 

@@ -11,7 +11,7 @@ import hmac
 import os
 import secrets
 import stat
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -33,9 +33,7 @@ ACCESS_LIFE = timedelta(hours=1)
 GRANT_LIFE = timedelta(days=30)
 _LOCK_SECONDS = 5.0
 
-_LINK: tuple[TokenKind, ...] = ("link",)
-_COOKIE: tuple[TokenKind, ...] = ("cookie",)
-_OWNERS: tuple[TokenKind, ...] = ("owner", *_LINK, *_COOKIE)
+_OWNERS: tuple[TokenKind, ...] = ("owner", "link", "cookie")
 
 
 class TokenRow(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -107,14 +105,14 @@ class TokenFile:
     def add_cookie(self, host: str, *, link: str = "") -> str | None:
         """A cookie for the owner's browser at `host`; None where `link`, which is spent, is none that counts."""
         with self._changing() as rows:
-            spent = _same(rows, link, _LINK) if link else []
+            spent = _same(rows, link, "link") if link else []
             rows[:] = [row for row in rows if row not in spent]
             return _new(rows, "owner", "cookie", life=COOKIE_LIFE, host=host) if spent or not link else None
 
     def end_cookie(self, secret: str) -> None:
         """Log a browser out."""
         with self._changing() as rows:
-            ended = _same(rows, secret, _COOKIE)
+            ended = _same(rows, secret, "cookie")
             rows[:] = [row for row in rows if row not in ended]
 
     def add(self, name: str, kind: Kind) -> str:
@@ -161,13 +159,12 @@ class TokenFile:
     def check(self, secret: str, host: str = "") -> Session | None:
         """Who asks with this bearer token; None for one that is not valid. `host`: the address of MCP, where remote
         clients' tokens count."""
-        found = [row for row in _same(self._read(), secret, KINDS) if row.is_fresh and row.host in ("", host)]
-        return found[0].session if found else None
+        found = (row for row in _same(self._read(), secret, *KINDS) if row.is_fresh and row.host in ("", host))
+        return next((row.session for row in found), None)
 
     def check_cookie(self, secret: str, host: str) -> Session | None:
         """Who asks from a browser with this cookie at `host`; None for one that is not valid there."""
-        found = [row for row in _same(self._read(), secret, _COOKIE) if row.host == host]
-        return found[0].session if found else None
+        return next((row.session for row in _same(self._read(), secret, "cookie") if row.host == host), None)
 
     def _read(self) -> list[TokenRow]:
         try:
@@ -210,7 +207,7 @@ def _check_is_free(rows: Iterable[TokenRow], name: str) -> None:
         raise UsageError(f"there is a token for {name!r} already", next=f"notebook-sync token revoke {name}")
 
 
-def _same(rows: Iterable[TokenRow], secret: str, kinds: Collection[TokenKind]) -> list[TokenRow]:
+def _same(rows: Iterable[TokenRow], secret: str, *kinds: TokenKind) -> list[TokenRow]:
     """The valid rows of these kinds with this secret. All are compared: how long it takes says nothing about any."""
     same = [row for row in rows if _is_same(secret, row.secret)]
     return [row for row in same if row.kind in kinds and row.is_valid]
