@@ -85,8 +85,10 @@ def export_notebook(core: Core, file: str) -> Exported:
     target = expanded(file).absolute()
     is_inside = core.root in (target.parent.resolve(), *target.parent.resolve().parents)
     if is_inside or os.path.lexists(target) or not target.parent.is_dir():
-        advice = "name a new file, in a folder that exists and is outside of the notebook"
-        raise UsageError(f"{target} cannot be the archive", next=advice)
+        raise UsageError(
+            f"{target} cannot be the archive",
+            next="name a new file, in a folder that exists and is outside of the notebook",
+        )
     core.engine.sync()
     finish_open_writes(core)
     rows = core.index.dump(core.place.state / "dump")
@@ -118,8 +120,10 @@ def export_notebook(core: Core, file: str) -> Exported:
             target.touch(exist_ok=False)  # a file that came meanwhile is not replaced
             made.rename(target)
     except OSError as error:
-        advice = "name a file in a folder that you can write, on a disk with room"
-        raise NotebookError(f"the archive cannot be written: {error}", next=advice) from None
+        raise NotebookError(
+            f"the archive cannot be written: {error}",
+            next="name a file in a folder that you can write, on a disk with room",
+        ) from None
     counts = {"files": files, "rows": row_count, "bytes": target.stat().st_size}
     return Exported(path=str(target), **counts, left_out=left_out, warnings=warnings)
 

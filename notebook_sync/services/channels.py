@@ -62,8 +62,6 @@ Project = Annotated[
 Channel = Annotated[str, Meta(max_length=64, description="whose notes, default your own"), Arg("AGENT")]
 Tags = Annotated[list[Line], Meta(max_length=100), Arg("TAGS")]
 
-Metadata = Annotated[dict[str, Any], Meta(description="fields of your own; confidence 0..1 ranks"), Arg("KEY=VALUE")]
-
 # After so many hours, a note is worth half for its age; what then age, likeness and confidence count.
 PROFILES: Mapping[Profile, tuple[float, float, float, float]] = {
     "recent": (24, 0.6, 0.3, 0.1),
@@ -132,7 +130,10 @@ class ChannelService(NotebookService):
         tags: Tags | None = None,
         session_id: Annotated[str, Meta(max_length=256, description="your conversation"), Arg("ID")] = "",
         project: Annotated[str, Meta(max_length=128), Arg("ID")] = "",
-        metadata: Metadata | None = None,
+        metadata: Annotated[
+            dict[str, Any], Meta(description="fields of your own; confidence 0..1 ranks"), Arg("KEY=VALUE")
+        ]
+        | None = None,
         channel: Channel = "",
     ) -> Written:
         """Write a private note.
@@ -367,8 +368,9 @@ def owner_of(channel: str, session: Session) -> str:
 def scope_of(project: str) -> str:
     """The folder of a project, which has its whole id; `global` without one. Raises UsageError."""
     if project and not _SCOPE.fullmatch(project):
-        advice = "use at most 128 letters, digits and .-_@+: inside"
-        raise UsageError(f"{project[:64]!r} cannot be a project's id", next=advice)
+        raise UsageError(
+            f"{project[:64]!r} cannot be a project's id", next="use at most 128 letters, digits and .-_@+: inside"
+        )
     return project or GLOBAL
 
 
@@ -422,8 +424,10 @@ def _checked_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     can read."""
     for name in metadata:
         if not name.strip() or not name.isprintable() or is_reserved(name):
-            advice = "use another name, of letters, digits and _"
-            raise UsageError(f"metadata cannot set {name!r}: the notebook sets it, or nobody can read it", next=advice)
+            raise UsageError(
+                f"metadata cannot set {name!r}: the notebook sets it, or nobody can read it",
+                next="use another name, of letters, digits and _",
+            )
     confidence = metadata.get("confidence", UNSURE)
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
         raise UsageError("confidence must be a number from 0 to 1")

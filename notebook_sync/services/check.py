@@ -169,8 +169,9 @@ def misleading_names(files: _Files) -> Iterator[Finding]:
         original = copy_of(path, guarded_paths(files.core.settings.prompt))
         meant = next((guarded[key] for key in map(guarded_key, (path, note.name.id)) if key in guarded), path)
         if holder != path:
-            message = f"the id `{note.name.id}` is also that of {holder}; give one of them another id"
-            yield Finding(path, 0, "error", message)
+            yield Finding(
+                path, 0, "error", f"the id `{note.name.id}` is also that of {holder}; give one of them another id"
+            )
         if original:
             is_there = original in files.notes
             step = f"; merge what it says into {original}, then delete it" if is_there else ", which is gone; rename it"
@@ -180,8 +181,9 @@ def misleading_names(files: _Files) -> Iterator[Finding]:
         if reason := why_not(path):
             yield Finding(path, 0, "warning", f"{reason}; rename it")
         if twin != path:
-            message = f"differs from {twin} only in a way that some systems ignore; rename one of them"
-            yield Finding(path, 0, "warning", message)
+            yield Finding(
+                path, 0, "warning", f"differs from {twin} only in a way that some systems ignore; rename one of them"
+            )
 
 
 def broken_links(files: _Files) -> Iterator[Finding]:
@@ -198,8 +200,7 @@ def waiting_lines(files: _Files) -> Iterator[Finding]:
     """Lines that wait for trust."""
     for path, trusted, found in waiting_files(files.core):
         for line, text in lines_added(trusted, found) or [(0, "the removal of lines")]:
-            message = f"`{text.strip()}` waits for trust; run: notebook-sync trust {path}"
-            yield Finding(path, line, "warning", message)
+            yield Finding(path, line, "warning", f"`{text.strip()}` waits for trust; run: notebook-sync trust {path}")
 
 
 def prompt_files(files: _Files) -> Iterator[Finding]:
@@ -222,8 +223,12 @@ def prompt_files(files: _Files) -> Iterator[Finding]:
         for one in grammar.contents(text, now).malformed:
             yield Finding(path, one.line, "warning", one.message)
         for entry in grammar.hidden(text, now):
-            message = f"is in a comment, so no agent sees it; delete it, or end the comment above it: {entry.text}"
-            yield Finding(path, entry.line, "info", message)
+            yield Finding(
+                path,
+                entry.line,
+                "info",
+                f"is in a comment, so no agent sees it; delete it, or end the comment above it: {entry.text}",
+            )
         yield from _never_closed(path, text)
         yield from _dates_and_pins(core, path, text, now.replace(tzinfo=None))
 
@@ -234,22 +239,27 @@ def _never_closed(path: str, text: str) -> Iterator[Finding]:
     above = text.count("\n", 0, start) + 1
     for block in Outline(text[start:]).root.walk() if "<!--" in text or "```" in text or "~~~" in text else ():
         if block.type == "html_block" and block.content.startswith("<!--") and "-->" not in block.content:
-            message = "this comment is never closed; write --> where it ends"
-            yield Finding(path, above + block.first, "error", message)
+            yield Finding(path, above + block.first, "error", "this comment is never closed; write --> where it ends")
         if block.type == "fence" and not block.closed:
-            message = "this code block is never closed, so all below it is code; close it with a line like its first"
-            yield Finding(path, above + block.first, "error", message)
+            yield Finding(
+                path,
+                above + block.first,
+                "error",
+                "this code block is never closed, so all below it is code; close it with a line like its first",
+            )
 
 
 def _dates_and_pins(core: Core, path: str, text: str, now: datetime) -> Iterator[Finding]:
     """Expired entries, pins that pin nothing, and pinned sections that are too long together: a cap holds for them."""
     shown, files = visible(text, now=now), core.prompt_files
     for expired in shown.expired:
-        message = f"expired on {expired.until} and is not in the prompt; it can be removed"
-        yield Finding(path, expired.line, "info", message)
+        yield Finding(
+            path, expired.line, "info", f"expired on {expired.until} and is not in the prompt; it can be removed"
+        )
     for line in shown.lost_pins:
-        message = "this pin pins nothing; write it alone on the line below or above a heading"
-        yield Finding(path, line, "warning", message)
+        yield Finding(
+            path, line, "warning", "this pin pins nothing; write it alone on the line below or above a heading"
+        )
     sections, tokens, end = Outline(shown.text).sections if shown.pinned else [], 0, 0
     for number, section in enumerate(sections):
         if section.start in shown.pinned and section.start >= end:  # one inside another is counted with it
@@ -274,11 +284,13 @@ def too_large(files: _Files) -> Iterator[Finding]:
             lines = _cut_lines(part, source.text)
             entries = sum(one.entries for one in part.omitted) or "all"
             named = ", ".join(map(str, lines[:_MOST_NAMED])) + ", …" * (len(lines) > _MOST_NAMED)
-            message = (
+            yield Finding(
+                source.path,
+                lines[0] if lines else 0,
+                "warning",
                 f"has {part.tokens_whole:,} tokens, more than its cap of {part.cap:,}: {entries} entries are left out, "
-                f"from line {named}; shorten it, pin what must stay, or raise its max_tokens"
+                f"from line {named}; shorten it, pin what must stay, or raise its max_tokens",
             )
-            yield Finding(source.path, lines[0] if lines else 0, "warning", message)
     try:
         is_cut = assembler.assemble(sources, SESSIONS[0], now=now).text != whole[0].text
     except PromptTooSmall as error:

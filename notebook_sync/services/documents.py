@@ -369,8 +369,12 @@ def _with_content(path: str, raw: bytes, content: str, section: str, *, append: 
         content += eol  # as the file had it: what a person appends is to begin a line of its own
     opens = not append and read_frontmatter(content).body_start > 1
     if opens or read_frontmatter(head + content).body_start != start:
-        advice = "give title, tags and other fields as arguments, and the content without frontmatter"
-        raise EditFailed(path, "the content opens frontmatter of its own", line=1, next=advice)
+        raise EditFailed(
+            path,
+            "the content opens frontmatter of its own",
+            line=1,
+            next="give title, tags and other fields as arguments, and the content without frontmatter",
+        )
     return apply_edits(path, raw, [Edit("write", content=head + content)])
 
 

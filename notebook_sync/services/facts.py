@@ -19,13 +19,7 @@ _LONGEST = 20_000
 
 Scope = Annotated[Literal["notes", "core", "archive", "all"], Meta(description="where to look"), Arg("SCOPE")]
 FactName = Annotated[str, Meta(max_length=_LONGEST, description="its id or its text"), Arg("FACT", positional=True)]
-Content = Annotated[
-    str, Meta(max_length=_LONGEST, description="one sentence"), Arg("TEXT", positional=True, from_file=True)
-]
 Heading = Annotated[str, Meta(max_length=256, description="heading of its section"), Arg("HEADING")]
-Importance = Annotated[
-    str | float | None, Meta(description="core, high, medium, low, or a number from 0 to 1"), Arg("N")
-]
 # `list` is a method of the service, so these types are named outside it.
 Messages = Annotated[
     list[dict[str, Any]],
@@ -69,11 +63,15 @@ class FactService(NotebookService):
     )
     def add(
         self,
-        content: Content,
+        content: Annotated[
+            str, Meta(max_length=_LONGEST, description="one sentence"), Arg("TEXT", positional=True, from_file=True)
+        ],
         session: Session = OWNER,
         *,
         section: Heading = "Important Facts",
-        importance: Importance = None,
+        importance: Annotated[
+            str | float | None, Meta(description="core, high, medium, low, or a number from 0 to 1"), Arg("N")
+        ] = None,
     ) -> services.fact_rows.ChangedFact:
         """Add a fact, or reinforce the one that says the same.
 

@@ -22,7 +22,7 @@ from notebook_sync.model import HISTORY_LIMIT, Note, Section, is_current
 from notebook_sync.registry import Results, as_json
 from notebook_sync.services.core import Core
 from notebook_sync.services.results import COLUMNS, FoundNote, NoteRow, NoteText, SectionRow, Snippet, row_fields
-from notebook_sync.services.view import View, linking, resolve, shown_names
+from notebook_sync.services.view import LATEST_FIRST, View, linking, resolve, shown_names
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Has, Is, Row, Where, both
 from notebook_sync.sync.project import fold_tags
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from notebook_sync.search.query import Mode
     from notebook_sync.search.terms import Snippet as Quote
 
-_ORDER = ("-updated_at", "path")
 # A result that scores less than this part of the best one is left out.
 _CUT_OFF = 0.5
 _MOST_CANDIDATES, _MOST_LINKED = 20, 10
@@ -46,7 +45,7 @@ def list_notes(core: Core, session: Session, *, limit: int, after: str = "", **f
     view = View(core, session)
     cursor = _read_cursor(after) if after else None
     where = _filters(core, view, **filters)
-    rows = core.index.documents.find(where, order=_ORDER, limit=limit + 1, after=cursor, fields=COLUMNS)
+    rows = core.index.documents.find(where, order=LATEST_FIRST, limit=limit + 1, after=cursor, fields=COLUMNS)
     page = [NoteRow(**_shown_fields(core, view, row)) for row in rows[:limit]]
     following = None
     if len(rows) > limit:  # the position of the last row, as text that says nothing else

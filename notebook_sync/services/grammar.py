@@ -79,8 +79,9 @@ class Grammar(NamedTuple):
                 contents.found.append(one)
                 contents.lines.update(range(entry.line, entry.last + 1))
             if dates and dates.problem:
-                message = f"{dates.problem}, so it is ignored; write: {dates.corrected(now.date())}"
-                contents.malformed.append(Malformed(entry.line, message))
+                contents.malformed.append(
+                    Malformed(entry.line, f"{dates.problem}, so it is ignored; write: {dates.corrected(now.date())}")
+                )
         return contents
 
     def hidden(self, text: str, now: datetime) -> list[Entry]:

@@ -341,8 +341,9 @@ def sqlite_items(core: Core, file: str) -> Iterator[Item]:
             db.text_factory = lambda raw: raw.decode(errors="replace")
             tables = _rows_by_kind(db, path.name)
     except sqlite3.Error as error:
-        advice = "name a SQLite file, while no program writes to it"
-        raise UsageError(f"{file} cannot be read: {error}", next=advice) from None
+        raise UsageError(
+            f"{file} cannot be read: {error}", next="name a SQLite file, while no program writes to it"
+        ) from None
     if tables.keys().isdisjoint(("messages", "memories")):
         raise UsageError(f"{file} has no table of memories or messages, as far as columns say", next="check the file")
     yield from _memories(core, tables["memories"], [link for _, link in tables["links"]])

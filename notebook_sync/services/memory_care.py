@@ -255,8 +255,7 @@ def _lacks(row: Row, front: Frontmatter, ids: Collection[str], zone: tzinfo) -> 
     if "created_at" not in said:
         yield 1, "created_at", _NO_TIME, "write an ISO 8601 date or time; `memory fix` takes that of the first commit"
     if said_of(row).get("agent") in (None, "", UNKNOWN):
-        advice = "write agent: NAME, or a tag agent:NAME"
-        yield said.get("agent", 1), "agent", "nobody is known to have said it", advice
+        yield said.get("agent", 1), "agent", "nobody is known to have said it", "write agent: NAME, or a tag agent:NAME"
     if not row["kind"] and "kind" not in said:
         yield 1, "kind", "it is of no kind", f"write kind: {', '.join(KINDS)}"
     if parts := [name for name in NEEDED if name in said_of(row).get("missing", ())]:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 4_096
 _NAMES = {"notebook_id": "id", "file": "id", "path": "id"}
 _NO_WRITING = "This conversation may not change the notebook"
-_NO_EDITING = "Notebook editing is only available in owner conversations"
 
 Id = Annotated[
     str,
@@ -381,7 +380,7 @@ class NoteService(NotebookService):
         route="POST /edit",
         sessions=OWNER_ONLY,
         widened=_notes_are_open,
-        refusal=_NO_EDITING,
+        refusal="Notebook editing is only available in owner conversations",
         effect="write",
         asks="caller",
         aliases=_NAMES,

@@ -19,21 +19,7 @@ from prompt import Found, Prompt
 
 _LONGEST = 4_096
 
-MaxTokens = Annotated[
-    Annotated[int, Meta(ge=1, le=1_000_000)] | None, Meta(description="at most this many tokens"), Arg("N")
-]
 Extra = Annotated[str, Meta(max_length=64, extra_json_schema={"enum": ["refs", "facts", "notes"]})]
-Include = Annotated[
-    Annotated[list[Extra], Meta(max_length=8)] | None,
-    Meta(description="what to add: refs, facts, notes"),
-    Arg("PARTS"),
-]
-Task = Annotated[str, Meta(max_length=100_000, description="the agent's task, shown last"), Arg("TEXT", from_file=True)]
-Who = Annotated[
-    str,
-    Meta(max_length=_LONGEST, description="phone number, e-mail address, channel id or name"),
-    Arg("WHO", positional=True),
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +60,17 @@ class PromptService(NotebookService):
         self,
         session: Session = OWNER,
         *,
-        max_tokens: MaxTokens = None,
-        include: Include = None,
-        task: Task = "",
+        max_tokens: Annotated[
+            Annotated[int, Meta(ge=1, le=1_000_000)] | None, Meta(description="at most this many tokens"), Arg("N")
+        ] = None,
+        include: Annotated[
+            Annotated[list[Extra], Meta(max_length=8)] | None,
+            Meta(description="what to add: refs, facts, notes"),
+            Arg("PARTS"),
+        ] = None,
+        task: Annotated[
+            str, Meta(max_length=100_000, description="the agent's task, shown last"), Arg("TEXT", from_file=True)
+        ] = "",
     ) -> AssembledPrompt:
         """Print the assembled system prompt.
 
@@ -182,7 +176,11 @@ class PromptService(NotebookService):
     )
     def rules(
         self,
-        identity: Who = "",
+        identity: Annotated[
+            str,
+            Meta(max_length=_LONGEST, description="phone number, e-mail address, channel id or name"),
+            Arg("WHO", positional=True),
+        ] = "",
         session: Session = OWNER,
         *,
         channel: Annotated[str, Meta(max_length=_LONGEST, description="where they write"), Arg("CHANNEL")] = "",

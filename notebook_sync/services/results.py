@@ -21,7 +21,6 @@ COLUMNS = (
     *("id", "path", "collection", "title", "summary", "tags", "updated_at", "status", "created_by", "word_count"),
     *("version", "fields", "provenance", "stale", "superseded_by", "valid_until"),
 )
-_OF_CURRENCY = ("superseded_by", "valid_until")
 
 
 class NoteRow(Result, frozen=True, kw_only=True):
@@ -174,8 +173,8 @@ class Difference(Result, frozen=True, kw_only=True):
 
 def row_fields(row: Row) -> dict[str, Any]:
     """The fields that every shape of a note has, from the `COLUMNS` of its row."""
-    said, rest = dict(row["fields"] or {}), {name: value for name, value in row.items() if name not in _OF_CURRENCY}
-    current = is_current(row["superseded_by"], row["valid_until"], datetime.now(UTC))
+    said, rest = dict(row["fields"] or {}), dict(row)
+    current = is_current(rest.pop("superseded_by"), rest.pop("valid_until"), datetime.now(UTC))
     plain = {name: row[name] or "" for name in ("path", "provenance", "stale")}
     tags = said.pop("tags", None) or row["tags"]  # as written, else folded
     return {**rest, **plain, "tags": tags, "fields": said, "current": current}

@@ -84,8 +84,10 @@ def with_block(raw: bytes, text: str, file: str = "the file") -> bytes:
     """
     begins, ends = raw.count(BEGIN), raw.count(END)
     if begins != ends or begins > 1 or raw.find(BEGIN) > raw.find(END):
-        advice = "leave one pair in this order, or none"
-        raise Refused(f"{file} has {begins} × {BEGIN.decode()} and {ends} × {END.decode()}", next=advice)
+        raise Refused(
+            f"{file} has {begins} × {BEGIN.decode()} and {ends} × {END.decode()}",
+            next="leave one pair in this order, or none",
+        )
     # A block that is there has its own line ends; a file may have both kinds.
     newline = b"\r\n" if (BEGIN if begins else b"") + b"\r\n" in raw else b"\n"
     block = newline.join([BEGIN, *text.strip().encode().splitlines(), END])

@@ -54,11 +54,8 @@ _TAG = re.compile(r"\w[\w.-]{0,49}")
 # So long a read waits for the index to take the line that says so.
 _PATIENCE = 0.1
 _NO_STREAM = "The daily stream is not available in this conversation"
-_NO_ROLLBACK = "Rolling back to a checkpoint is only available in owner conversations"
 
-Tag = Annotated[str, Meta(max_length=200)]
-Tags = Annotated[list[Tag], Meta(max_length=100), Arg("TAGS")]
-Day = Annotated[When, Meta(description="2026-02-18 or yesterday, default today")]
+Tags = Annotated[list[Annotated[str, Meta(max_length=200)]], Meta(max_length=100), Arg("TAGS")]
 
 
 class NoteRef(Result, frozen=True, kw_only=True):
@@ -141,9 +138,9 @@ class StreamService(NotebookService):
         """
         size = len(content.encode(errors="replace"))
         if not content.strip() or size > _LONGEST:
-            advice = "say in a sentence what happened; of more, write a page, and log where it is"
             raise UsageError(
-                f"a line says something in at most {_LONGEST:,} bytes, and this text has {size:,}", next=advice
+                f"a line says something in at most {_LONGEST:,} bytes, and this text has {size:,}",
+                next="say in a sentence what happened; of more, write a page, and log where it is",
             )
         if not 0 <= score <= 1:
             raise UsageError(f"score: {score!r} is not a number from 0 to 1")
@@ -174,7 +171,13 @@ class StreamService(NotebookService):
         nothing_found="no entries on this day; add one with: notebook-sync stream log TEXT",
         examples=("notebook-sync stream show", "notebook-sync stream show --day 2026-02-18 --json"),
     )
-    def show(self, session: Session = OWNER, *, day: Day = "", limit: Limit = 1_000) -> Results[Entry]:
+    def show(
+        self,
+        session: Session = OWNER,
+        *,
+        day: Annotated[When, Meta(description="2026-02-18 or yesterday, default today")] = "",
+        limit: Limit = 1_000,
+    ) -> Results[Entry]:
         """Show the stream of a day, oldest first.
 
         The day is one of the notebook's timezone. It has the lines that were logged, by other programs in Redis too,
@@ -274,7 +277,7 @@ class StreamService(NotebookService):
         toolset="time",
         route="POST /rollback",
         sessions=OWNER_ONLY,
-        refusal=_NO_ROLLBACK,
+        refusal="Rolling back to a checkpoint is only available in owner conversations",
         effect="destructive",
         asks="caller",
         unlisted=("dry_run",),
@@ -362,8 +365,10 @@ def note_opened(core: Core, session: Session, path: str) -> None:
 def _checked_tags(tags: Sequence[str]) -> list[str]:
     wrong = [tag[:60] for tag in tags if not _TAG.fullmatch(tag)]
     if wrong or len(set(tags)) > _MOST_TAGS:
-        advice = f"use at most {_MOST_TAGS} words, each of at most 50 letters, digits and _.-"
-        raise UsageError(f"these cannot be the tags of a line: {', '.join(wrong or tags)[:200]}", next=advice)
+        raise UsageError(
+            f"these cannot be the tags of a line: {', '.join(wrong or tags)[:200]}",
+            next=f"use at most {_MOST_TAGS} words, each of at most 50 letters, digits and _.-",
+        )
     return list(dict.fromkeys(tags))
 
 

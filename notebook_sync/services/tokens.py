@@ -118,8 +118,10 @@ class TokenFile:
     def add(self, name: str, kind: Kind) -> str:
         """A new token for an agent, whose conversations are of this kind: task or external. Raises UsageError."""
         if not Session.named(kind, name).agent or kind == "owner":
-            advice = "the owner's token is printed by: notebook-sync token show"
-            raise UsageError("a token is for an agent's task or external conversations", next=advice)
+            raise UsageError(
+                "a token is for an agent's task or external conversations",
+                next="the owner's token is printed by: notebook-sync token show",
+            )
         with self._changing() as rows:
             _check_is_free(rows, name)
             return _new(rows, name, kind)
@@ -178,13 +180,17 @@ class TokenFile:
             if not stat.S_ISREG(found.st_mode) or os.geteuid() not in {0, found.st_uid}:
                 raise Refused(f"{self._path} is not a file of yours, so its tokens are not valid", next="delete it")
             if found.st_mode & 0o077:
-                advice = f"revoke its tokens, or run: chmod 600 {self._path}"
-                raise Refused(f"{self._path} can be read by other users, so its tokens are not valid", next=advice)
+                raise Refused(
+                    f"{self._path} can be read by other users, so its tokens are not valid",
+                    next=f"revoke its tokens, or run: chmod 600 {self._path}",
+                )
             try:
                 return [row for row in msgspec.json.decode(file.read(), type=list[TokenRow]) if row.session]
             except (ValueError, UsageError):
-                advice = "delete it; new tokens are made when they are asked for"
-                raise NotebookError(f"{self._path} cannot be read as tokens", next=advice) from None
+                raise NotebookError(
+                    f"{self._path} cannot be read as tokens",
+                    next="delete it; new tokens are made when they are asked for",
+                ) from None
 
     @contextmanager
     def _changing(self) -> Iterator[list[TokenRow]]:

@@ -56,11 +56,6 @@ _FARTHEST = 200
 _MOST_SHOWN = 10
 _UNDO, _HISTORY, _RENAME = "notebook_undo", "notebook_history", "notebook_rename"
 _OWN_ONLY = "An agent goes back over its own changes only"
-_KEEPS_MARK = "An agent does not go back to a text without `provenance: external`"
-_NO_PAST = "This conversation sees a part of {}, and what the file said before is only for its owner"
-_ASK = "read the note as it is now, or ask the owner to look at its history"
-
-_Past = Iterator[tuple[Version, bytes | None]]
 
 
 def list_versions(core: Core, session: Session, name: str, limit: int) -> Results[Version]:
@@ -164,7 +159,7 @@ def _back(core: Core, view: View, path: str, to: str, rev: str = "") -> Change:
         if makers != {own} or all(text != now for _, text in passed):
             raise view.refuse(path, _UNDO, _OWN_ONLY)
         if not is_external(raw) and any(is_external(text) for _, text in passed if text):
-            raise view.refuse(path, _UNDO, _KEEPS_MARK)
+            raise view.refuse(path, _UNDO, "An agent does not go back to a text without `provenance: external`")
     return Change(to, now, raw, "undo", is_known=True)
 
 
@@ -214,7 +209,12 @@ def _past_path(core: Core, session: Session, name: str, operation: str) -> tuple
             raise
         path = found
     if view.sees_in_part(path):
-        raise view.refuse(path, operation, _NO_PAST.format(path), _ASK)
+        raise view.refuse(
+            path,
+            operation,
+            f"This conversation sees a part of {path}, and what the file said before is only for its owner",
+            "read the note as it is now, or ask the owner to look at its history",
+        )
     return view, path
 
 
@@ -232,7 +232,7 @@ def _bytes_at(core: Core, path: str) -> bytes | None:
         return None
 
 
-def _past(core: Core, view: View, path: str) -> _Past:
+def _past(core: Core, view: View, path: str) -> Iterator[tuple[Version, bytes | None]]:
     """The versions of a note and their texts, the newest first; those that wait for their commit included."""
     for row in core.index.intents.find(Is("path", "=", path), order=("-at",), heavy=True):
         waiting = Version(

@@ -34,7 +34,7 @@ from notebook_sync.sessions import Session
 from notebook_sync.store.rows import EVERYTHING, NOTHING, Either, Few, Has, Is, Not, Row, Where, both
 from notebook_sync.sync.project import name_keys
 
-_ORDER = ("-updated_at", "path")
+LATEST_FIRST = ("-updated_at", "path")
 _MOST_CANDIDATES, _FEW = 5, 50
 # How good a name is: a note's path, its file's name, its title, id or alias, and the name of a file that is no note.
 BY_PATH, BY_NAME, _BY_FILE = 0, 1, 5
@@ -222,11 +222,11 @@ def linking(core: Core, view: View, path: str) -> Iterator[str]:
 def _few_first(core: Core, where: Where) -> Iterator[Row]:
     """Notes with their links, the latest change first: a few, and the others only for who is not served by these."""
     fields = ("updated_at", "path", "links")
-    few = core.index.documents.find(where, order=_ORDER, limit=_FEW, fields=fields)
+    few = core.index.documents.find(where, order=LATEST_FIRST, limit=_FEW, fields=fields)
     yield from few
     if len(few) == _FEW:
         after = (few[-1]["updated_at"], few[-1]["path"])
-        yield from core.index.documents.find(where, order=_ORDER, after=after, fields=fields)
+        yield from core.index.documents.find(where, order=LATEST_FIRST, after=after, fields=fields)
 
 
 def linked_where(view: View, path: str, keys: Iterable[str]) -> Where:

@@ -215,8 +215,11 @@ def _checked(core: Core, view: View, change: Change, changes: Sequence[Change]) 
     is_in_force = note.collection in ("runtime", "facts") or path in guarded_paths(core.settings.prompt)
     is_emptied = bool(before) and not after.decode(errors="replace").strip("\ufeff \t\r\n")
     if is_in_force and is_emptied and not change.is_known:
-        advice = "leave a heading in it, or delete the file"
-        raise EditFailed(path, "an empty file is taken for a damaged one: what it says now would stay", next=advice)
+        raise EditFailed(
+            path,
+            "an empty file is taken for a damaged one: what it says now would stay",
+            next="leave a heading in it, or delete the file",
+        )
     if before and not change.is_known and _loses_data(before, after):
         raise EditFailed(
             path, "`(…)` is short for a picture, whose data would be lost; change other sections, and leave its own"
@@ -248,8 +251,9 @@ def _with_origin(core: Core, view: View, change: Change, after: bytes) -> bytes:
     if was.problems:
         is_kept = now.problems and before[: was.body_start] == text[: now.body_start]
         if not is_kept or (says_external(before, was) and not says_external(text, now)):
-            message = f"The frontmatter of {path} cannot be read; only the owner may repair it"
-            raise view.refuse(path, change.action, message)
+            raise view.refuse(
+                path, change.action, f"The frontmatter of {path} cannot be read; only the owner may repair it"
+            )
     lost = {}
     for name in _ORIGIN:
         old, new = (front.values.get(front.key_of(name) or name) for front in (was, now))
