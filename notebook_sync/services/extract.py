@@ -16,6 +16,7 @@ import msgspec
 from notebook_sync.errors import BadAnswer, UsageError
 from notebook_sync.files.fact_text import ARCHIVE, HINTS, fact_id, fact_text
 from notebook_sync.files.page import shorten
+from notebook_sync.llm import llm_of
 from notebook_sync.registry import Result
 from notebook_sync.services.core import Core
 from notebook_sync.services.fact_changes import (
@@ -34,6 +35,7 @@ from notebook_sync.services.sameness import contradicts, difference, words_of
 from notebook_sync.services.view import View
 from notebook_sync.sessions import Session
 from notebook_sync.sync.project import BASE
+from prompt import count_tokens, fence_external
 
 _Said = tuple[str, str]  # a role and a text
 
@@ -108,8 +110,6 @@ def extract_facts(
 ) -> Extracted:
     """Ask the model what the last messages add to the facts and what they make untrue, and do it. An answer that cannot
     be used is named in `error`. Raises UsageError without a model, BackendDown, MissingExtra, and what edits raise."""
-    from notebook_sync.llm import llm_of  # most commands ask no model
-
     view = view_to_change(core, session, "fact extract")
     said, llm = _conversation(messages), llm_of(core.settings.llm)
     if llm is None:
@@ -273,9 +273,6 @@ def _known(core: Core, view: View) -> list[FactRow]:
 
 def _question(core: Core, said: Sequence[_Said], known: Sequence[FactRow]) -> str:
     """What the model is asked: the facts that may change, the nearest first, as many as there is room for."""
-    from prompt import count_tokens
-    from prompt.layout import fence_external
-
     words, ranked = words_of(" ".join(text for _, text in said)), list[tuple[float, float, str]]()
     for fact in known:
         own = words_of(fact.content)

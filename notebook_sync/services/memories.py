@@ -221,11 +221,7 @@ class MemoryService(NotebookService):
         It is asked about pairs whose cosine is at least memory.infer_above (0.7) and that are not linked, the nearest
         first. Wrong answers are dropped and reported; if the model fails, what it answered before is saved.
         """
-        from notebook_sync.llm import llm_of
-
-        return services.memory_links.infer_links(
-            self.core, session, llm_of(self.settings.llm), dry_run=dry_run, limit=limit
-        )
+        return services.memory_links.infer_links(self.core, session, dry_run=dry_run, limit=limit)
 
     @operation(
         "memory score",

@@ -20,7 +20,7 @@ from notebook_sync.files.edits import Edit, apply_edits
 from notebook_sync.files.fields import Relation, RelationType, read_fields
 from notebook_sync.files.frontmatter import EXTERNAL, read_frontmatter
 from notebook_sync.files.page import shorten
-from notebook_sync.llm import Llm
+from notebook_sync.llm import llm_of
 from notebook_sync.registry import Result
 from notebook_sync.services.core import Core
 from notebook_sync.services.documents import may_change, note_to_change
@@ -143,11 +143,12 @@ def ingest_links(
     return result
 
 
-def infer_links(core: Core, session: Session, llm: Llm | None, *, dry_run: bool, limit: int) -> InferredLinks:
+def infer_links(core: Core, session: Session, *, dry_run: bool, limit: int) -> InferredLinks:
     """Ask a model about the `limit` nearest pairs of memories that are not linked, and save what it answers.
 
     Raises UsageError without a model or embeddings, and BackendDown where nothing was answered.
     """
+    llm = llm_of(core.settings.llm)
     if llm is None:
         raise UsageError("no language model is set", next="name one in [llm] of notebook.toml")
     pairs, asked = _pairs(core, session)[:limit], 0

@@ -22,7 +22,7 @@ from notebook_sync.services.fact_changes import Draft
 from notebook_sync.services.importing import Purged
 from notebook_sync.services.upkeep import publish_changes
 from notebook_sync.services.view import View, resolve
-from notebook_sync.services.writing import Change, finish_writes, write_one, writing
+from notebook_sync.services.writing import Change, finish_writes, record_intents, write_one, writing
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Either, Is, Not, Row, Where, both
 from notebook_sync.store.tables import as_json
@@ -56,7 +56,10 @@ def purge_text(core: Core, session: Session, name: str, *, dry_run: bool) -> Pur
     with writing(core, "purge"):
         finish_writes(core)
         for change in _changes(core, session, text):
-            _write(core, session, change)
+            record_intents(core, [change], session)
+            write_one(core, change)
+            core.writer.look({change.path})
+            finish_writes(core)
         with core.index.write(durable=True):
             core.index.checkpoints.put(_checkpoints_without(core, text))
             for collection, rows in _rows(core, text).items():
@@ -104,19 +107,6 @@ def _changes(core: Core, session: Session, text: _Text) -> list[Change]:
     if draft.places(text.id) and (reason := draft.move(text.id, "")):
         raise Refused(reason, next="take the fact out of its file by hand, then purge it")
     return draft.changes("purge")
-
-
-def _write(core: Core, session: Session, change: Change) -> None:
-    """Write a file as every tool does, but for the text before, which is not kept."""
-    base = digest_of(change.before)
-    row: Row = {"id": f"purge:{base}", "batch": f"purge:{base}", "path": change.path, "action": "purge"}
-    row |= {"base": base, "digest": digest_of(change.after), "new": change.after, "at": core.now()}
-    row |= {"session": session.kind, "agent": session.agent, "moved_from": "", "section": "", "reason": ""}
-    with core.index.write(durable=True):
-        core.index.intents.put([row])
-    write_one(core, change)
-    core.writer.look({change.path})
-    finish_writes(core)
 
 
 # ---- rows

@@ -114,7 +114,7 @@ def save(core: Core, changes: Sequence[Change], session: Session) -> Saved:
         return Saved(planned)
     if any(each.after is None for each in wanted) and not has_git():
         raise Refused(f"nothing is deleted, since {_NO_HISTORY}", next="install git")
-    batch, intents = _record(core, wanted, session)
+    batch, intents = record_intents(core, wanted, session)
     warnings = _exchange(core, wanted, intents)
     warnings += _trust(core, wanted, session)
     commits, trouble = finish_writes(core)
@@ -282,8 +282,8 @@ def _was_external(core: Core, path: str) -> bool:
 # ---- intent, files, index
 
 
-def _record(core: Core, changes: Sequence[Change], session: Session) -> tuple[str, list[str]]:
-    """Record what is going to be written; the batch and the ids of its rows."""
+def record_intents(core: Core, changes: Sequence[Change], session: Session) -> tuple[str, list[str]]:
+    """Record what is going to be written; the batch and the ids of its rows. What is purged is not kept."""
     batch, now = secrets.token_hex(8), core.now()
     rows: list[Row] = [
         {
@@ -300,7 +300,7 @@ def _record(core: Core, changes: Sequence[Change], session: Session) -> tuple[st
             "reason": change.reason,
             "at": now,
             "new": change.after,
-            "old": change.before,
+            "old": None if change.action == "purge" else change.before,
         }
         for number, change in enumerate(changes)
     ]
