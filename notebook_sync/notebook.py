@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from notebook_sync import services
 from notebook_sync.errors import NotANotebook
 from notebook_sync.files.state import expanded, find_root
 from notebook_sync.services.core import Core
@@ -23,15 +24,6 @@ from notebook_sync.sessions import OWNER, Session
 if TYPE_CHECKING:
     from notebook_sync.context.service import ContextService
     from notebook_sync.registry import Results
-    from notebook_sync.services.admin import AdminService, SyncReport
-    from notebook_sync.services.channels import ChannelService
-    from notebook_sync.services.facts import FactService
-    from notebook_sync.services.importing import TransferService
-    from notebook_sync.services.memories import MemoryService
-    from notebook_sync.services.notes import NoteService
-    from notebook_sync.services.prompts import PromptService
-    from notebook_sync.services.results import FoundNote, NoteText
-    from notebook_sync.services.stream import StreamService
     from notebook_sync.settings import Settings
     from notebook_sync.sync.watch import WatchEvent
     from prompt import Prompt
@@ -89,18 +81,14 @@ class Notebook:
         return self.core.settings
 
     @cached_property
-    def notes(self) -> NoteService:
+    def notes(self) -> services.notes.NoteService:
         """Finding, reading and changing notes."""
-        from notebook_sync.services.notes import NoteService
-
-        return NoteService(self.core)
+        return services.notes.NoteService(self.core)
 
     @cached_property
-    def prompts(self) -> PromptService:
+    def prompts(self) -> services.prompts.PromptService:
         """The prompt, and the rules and reminders that are in it."""
-        from notebook_sync.services.prompts import PromptService
-
-        return PromptService(self.core, self._brief_of)
+        return services.prompts.PromptService(self.core, self._brief_of)
 
     @cached_property
     def context(self) -> ContextService:
@@ -110,50 +98,38 @@ class Notebook:
         return ContextService(self.core)
 
     @cached_property
-    def stream(self) -> StreamService:
+    def stream(self) -> services.stream.StreamService:
         """The daily stream and long-term memory: log, recall, checkpoints, rollback."""
-        from notebook_sync.services.stream import StreamService
-
-        return StreamService(self.core)
+        return services.stream.StreamService(self.core)
 
     @cached_property
-    def channels(self) -> ChannelService:
+    def channels(self) -> services.channels.ChannelService:
         """Private notes of agents."""
-        from notebook_sync.services.channels import ChannelService
-
-        return ChannelService(self.core)
+        return services.channels.ChannelService(self.core)
 
     @cached_property
-    def facts(self) -> FactService:
+    def facts(self) -> services.facts.FactService:
         """Short facts: adding, finding, verifying and moving them."""
-        from notebook_sync.services.facts import FactService
-
-        return FactService(self.core)
+        return services.facts.FactService(self.core)
 
     @cached_property
-    def memories(self) -> MemoryService:
+    def memories(self) -> services.memories.MemoryService:
         """Decisions, problems, patterns and insights, with links between them."""
-        from notebook_sync.services.memories import MemoryService
-
-        return MemoryService(self.core)
+        return services.memories.MemoryService(self.core)
 
     @cached_property
-    def admin(self) -> AdminService:
+    def admin(self) -> services.admin.AdminService:
         """Looking after the notebook: sync, verify, status, tokens, events."""
-        from notebook_sync.services.admin import AdminService
-        from notebook_sync.services.upkeep import Chore
 
-        self.core.more_chores.append(Chore("prefetch", _PREFETCH_SECONDS, self._look_for_specs))
-        return AdminService(self.core)
+        self.core.more_chores.append(services.upkeep.Chore("prefetch", _PREFETCH_SECONDS, self._look_for_specs))
+        return services.admin.AdminService(self.core)
 
     @cached_property
-    def transfer(self) -> TransferService:
+    def transfer(self) -> services.importing.TransferService:
         """Exporting the notebook, importing into it, purging a text from it."""
-        from notebook_sync.services.importing import TransferService
+        return services.importing.TransferService(self.core)
 
-        return TransferService(self.core)
-
-    def sync(self, *, allow_empty: bool = False) -> SyncReport:
+    def sync(self, *, allow_empty: bool = False) -> services.admin.SyncReport:
         """Bring the index to what the files say, and publish it. Raises WouldDeleteEverything."""
         return self.admin.sync(allow_empty=allow_empty)
 
@@ -167,11 +143,11 @@ class Notebook:
         """The system prompt, assembled from the files as they are now."""
         return self.prompts.assemble(session, max_tokens=max_tokens, include=include, task=task)
 
-    def search(self, query: str, session: Session = OWNER, **filters: Any) -> Results[FoundNote]:
+    def search(self, query: str, session: Session = OWNER, **filters: Any) -> Results[services.results.FoundNote]:
         """Notes by words and meaning, the best first. `filters` are those of `notes.search`."""
         return self.notes.search(query, session, **filters)
 
-    def read(self, id: str, session: Session = OWNER, *, section: str = "") -> NoteText:
+    def read(self, id: str, session: Session = OWNER, *, section: str = "") -> services.results.NoteText:
         """A note, or one section of it. Raises NoSuchNote."""
         return self.notes.read(id, session, section=section)
 
