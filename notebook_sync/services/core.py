@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -267,10 +266,8 @@ class EventLog:
     def record(self, kind: str, session: Session, *, path: str = "", key: str = "", **fields: Any) -> None:
         """Record an event; one with the `key` of an earlier event is dropped. A log that cannot be written is no
         reason to fail what was done."""
-        id, longest = f"{time.time_ns():016x}{os.urandom(4).hex()}", _LONGEST_IN_EVENT
+        longest = _LONGEST_IN_EVENT
         row = {
-            "id": id,
-            "key": key or id,
             "at": datetime.now(UTC),
             "kind": kind,
             "session": session.kind,
@@ -279,7 +276,8 @@ class EventLog:
             "fields": {name: each[:longest] if isinstance(each, str) else each for name, each in fields.items()},
         }
         with suppress(NotebookError):
-            self._core.index.events.put([row])
+            id = self._core.index.new_event_id()
+            self._core.index.events.put([{**row, "id": id, "key": key or id}])
 
     def read(self, since: str = "", limit: int = 50) -> list[dict[str, Any]]:
         """The newest `limit` events after the one with the id `since`, oldest first."""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Collection as AnyCollection
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,15 @@ class Index:
                 AND digest IS row."{column}" AND audience IS row.audience)"""
         with self._db.read() as db:
             return {id for (id,) in db.execute(asked, (since, as_json(list(ids)), f"{stage}{collection}:", model))}
+
+    def new_event_id(self) -> str:
+        """An id for the next event: larger than those of all others, also after the clock was set back."""
+        with self._db.read() as db:
+            (newest,) = db.execute("SELECT max(id) FROM events").fetchone()
+        at = time.time_ns()
+        with suppress(TypeError, ValueError):  # no event, or an id that came from elsewhere
+            at = max(at, int(newest[:16], 16) + 1)
+        return f"{at:016x}{os.urandom(4).hex()}"
 
     # ---- the feed
 

@@ -5,8 +5,6 @@ a breadcrumb in the note's history, a line in the daily stream, and one event fo
 from __future__ import annotations
 
 import hashlib
-import os
-import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 
@@ -190,7 +188,7 @@ class Applier:
         )
         paths = [path for _, _, path in lines if path not in intents]
         if paths:
-            id = f"{time.time_ns():016x}{os.urandom(4).hex()}"
+            id = self.index.new_event_id()
             event: Row = {"id": id, "key": id, "at": now, "kind": "changed", "session": "owner", "agent": ""}
             named = {"paths": paths[:_MOST_NAMED], "more": max(0, len(paths) - _MOST_NAMED)}
             self.index.events.put([{**event, "path": paths[0] if len(paths) == 1 else "", "fields": named}])

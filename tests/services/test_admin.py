@@ -4,6 +4,7 @@ import itertools
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
@@ -167,6 +168,13 @@ def test_events_are_listed_and_followed_as_any_process_records_them(notebook: No
     rows = notebook.admin.events(limit=1)
     assert (rows.results[0]["kind"], rows.results[0]["agent"], rows.degraded) == ("refused", "scribe", None)
     assert "may be missing" in str(notebook.admin.events(since="nothing").degraded)
+
+
+def test_events_are_followed_after_the_clock_was_set_back(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path, now in (("a", 2 << 60), ("b", 1 << 60), ("c", 1 << 60)):
+        monkeypatch.setattr(time, "time_ns", lambda now=now: now)
+        notebook.core.events.record("refused", SCRIBE, path=path)
+    assert [event["path"] for event in itertools.islice(notebook.admin.follow_events(since="0"), 3)] == ["a", "b", "c"]
 
 
 def test_following_skips_no_event_however_many_are_new(notebook: Notebook) -> None:
