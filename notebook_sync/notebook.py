@@ -121,7 +121,9 @@ class Notebook:
     def admin(self) -> services.admin.AdminService:
         """Looking after the notebook: sync, verify, status, tokens, events."""
 
-        self.core.more_chores.append(services.upkeep.Chore("prefetch", _PREFETCH_SECONDS, self._look_for_specs))
+        self.core.more_chores.append(
+            services.upkeep.Chore("prefetch", _PREFETCH_SECONDS, lambda: self.context.look_for_specs())
+        )
         return services.admin.AdminService(self.core)
 
     @cached_property
@@ -150,9 +152,6 @@ class Notebook:
     def read(self, id: str, session: Session = OWNER, *, section: str = "") -> services.results.NoteText:
         """A note, or one section of it. Raises NoSuchNote."""
         return self.notes.read(id, session, section=section)
-
-    def _look_for_specs(self) -> None:
-        self.context.look_for_specs()
 
     def _brief_of(self, task: str, session: Session, max_tokens: int) -> str:
         return self.context.text_for_prompt(task, session, max_tokens)

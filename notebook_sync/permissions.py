@@ -39,7 +39,6 @@ CHANNEL_FILE = "channel.toml"
 
 _ALL = frozenset[Verb](("read", "write", "add", "peek"))
 _READ = frozenset[Verb](("read", "peek"))
-_ADD = frozenset[Verb](("add",))
 _NOTHING = frozenset[Verb]()
 
 # A file of the prompt is judged twice: as what it is, and as a part of the prompt.
@@ -52,7 +51,7 @@ TABLE: Mapping[Resource, Mapping[Kind, frozenset[Verb]]] = {
     "settings": {"owner": _ALL, "task": _READ, "external": _NOTHING},
     "notes": {"owner": _ALL, "task": _ALL, "external": _READ},
     # An external session may add a note, marked as external, and changes none that exists.
-    "own channel": {"owner": _ALL, "task": _ALL, "external": _ADD},
+    "own channel": {"owner": _ALL, "task": _ALL, "external": frozenset[Verb](("add",))},
     "another's channel": {"owner": _ALL, "task": _NOTHING, "external": _NOTHING},  # task: what its membership grants
     # Tokens, git's files, members of a channel: changed by commands and by hand, never by a tool.
     "hidden": {"owner": _NOTHING, "task": _NOTHING, "external": _NOTHING},
@@ -91,7 +90,9 @@ def require(session: Session, verb: Verb, path: str, prompt: PromptTable, member
     if "withheld" in refusing and verb == "add":
         raise UnsafePath(path, "already exists")
     if refusing:
-        raise NotPermitted(_refusal(verb, resources))
+        # What a person or a model reads is the same whether the note exists or not.
+        refusals = (message for what, verbs, message in _REFUSALS if verb in verbs and resources.intersection(what))
+        raise NotPermitted(next(refusals))
 
 
 def may_in_stream(session: Session, verb: Verb) -> bool:
@@ -240,8 +241,3 @@ def _rights(session: Session, resource: Resource, members: Members) -> frozenset
         granted = (_MEMBERSHIP.get(one, _NOTHING) for one in members.get(session.agent, ()))
         return rights.union(*granted)
     return rights
-
-
-def _refusal(verb: Verb, resources: frozenset[Resource]) -> str:
-    """What a person or a model reads. The same whether the note exists or not."""
-    return next(message for what, verbs, message in _REFUSALS if verb in verbs and resources.intersection(what))

@@ -38,7 +38,6 @@ _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 _Row = TypeVar("_Row")
 
-Effect = Literal["read", "write", "destructive"]
 # Who runs an operation on the command line when no session is named: the owner, or (for writing commands and the
 # prompt) the owner on a terminal and a task session elsewhere.
 Asks = Literal["caller", "owner"]
@@ -112,7 +111,7 @@ class Operation(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     route: str = ""
     sessions: frozenset[Kind] = EVERYONE
     refusal: str = REFUSAL
-    effect: Effect = "read"
+    effect: Literal["read", "write", "destructive"] = "read"
     idempotent: bool = False
     creates: bool = False
     asks: Asks = "owner"

@@ -329,7 +329,6 @@ _FORMS = (
     ("search.embeddings", r"wordllama|off|openai:\S+", "unknown value", "use wordllama, off or openai:MODEL"),
     ("search.second_stage", r"|(openai|onnx):\S+", "unknown value", "use onnx:DIR or openai:MODEL"),
 )
-_A_PATH = "write a path from the notebook's folder, like pages/plan.md"
 _TYPES = {
     "int": "a whole number",
     "float": "a number",
@@ -419,7 +418,11 @@ def _faults(settings: Settings, plain: PromptTable) -> list[tuple[str, str, str]
             if tokens < least
         ),
         *(
-            (key, f"{key} names {path!r}, which is not in the notebook", _A_PATH)
+            (
+                key,
+                f"{key} names {path!r}, which is not in the notebook",
+                "write a path from the notebook's folder, like pages/plan.md",
+            )
             for key, path in named
             if posixpath.normpath(path).split("/")[0] in ("", "..", ".")
         ),

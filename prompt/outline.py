@@ -129,7 +129,7 @@ class Outline:
             return parent
         start = self._source.char(offset)
         if self.text[start : start + 1] in BLANK:  # a tab that is half indentation moves the start up
-            start = _not_blank(self.text, start)
+            start = next(_NOT_BLANK.finditer(self.text, start)).start()
         block = Block(_BLOCKS[name], start, start, parent, self._source)
         if name == "Heading":
             block.level = int(value["level"][1])
@@ -211,11 +211,6 @@ class Outline:
         """The last section that starts at or before `position`; one without a heading above the first."""
         index = bisect_right(self.sections, position, key=lambda section: section.start)
         return self.sections[index - 1] if index else Section(None, "", "")
-
-
-def _not_blank(text: str, start: int) -> int:
-    found = _NOT_BLANK.search(text, start)
-    return found.start() if found else len(text)
 
 
 def anchors_of(titles: Sequence[str]) -> list[str]:

@@ -59,7 +59,6 @@ RUNTIME_FILES = (
     PromptFile("runtime/standing-orders.md", "Standing Orders"),
 )
 CORE_FACTS = PromptFile("facts/core.md", "Core Facts", optional=True)
-Directive = str | Callable[[Session, Sequence[str]], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ class PromptSettings:
     """
 
     system_files: tuple[str, ...] = ()
-    directive: Directive = ""
+    directive: str | Callable[[Session, Sequence[str]], str] = ""
     runtime_files: tuple[PromptFile, ...] = RUNTIME_FILES
     files: tuple[PromptFile, ...] = ()
     core_facts: PromptFile = CORE_FACTS

@@ -92,15 +92,12 @@ class Bridge:
         the few that the process has to end. Raises BackendDown, ConfigError."""
         program = self.program()
         from anyio.from_thread import start_blocking_portal  # of the extra [mcp], and slow to load
-        from mcp.client.stdio import StdioServerParameters
 
         # The SDK logs each line of output that is no message, with its text.
         logging.getLogger("mcp.client").setLevel(logging.CRITICAL + 1)
-        args, home = list(self._settings.command[1:]), _home()
-        server = StdioServerParameters(command=program, args=args, cwd=home, encoding=_BOUNDED)
         asked = f"{instructions}\n\n{question}".encode(errors="replace").decode()
         with start_blocking_portal() as portal:  # an interrupted caller ends the process before it goes on
-            reply: Reply = portal.call(self._asked, server, asked)
+            reply: Reply = portal.call(self._asked, program, asked)
         if reply.trouble:
             raise BackendDown(self.name, reply.trouble)
         return reply.answer
@@ -116,12 +113,14 @@ class Bridge:
             raise ConfigError(f"tier2.command: there is no program {named!r}", next=advice)
         return found
 
-    async def _asked(self, server: Any, question: str) -> Reply:
+    async def _asked(self, program: str, question: str) -> Reply:
         """A reply that has come is used, whatever the process does afterwards."""
         import anyio
         from mcp.client import Client
-        from mcp.client.stdio import stdio_client
+        from mcp.client.stdio import StdioServerParameters, stdio_client
 
+        args, home = list(self._settings.command[1:]), _home()
+        server = StdioServerParameters(command=program, args=args, cwd=home, encoding=_BOUNDED)
         seconds, reply = self._settings.timeout_seconds, None
         with anyio.move_on_after(seconds) as scope, Path(os.devnull).open("w") as nowhere:
             _cancel.set(scope.cancel)

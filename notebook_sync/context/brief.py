@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -112,7 +113,9 @@ class _Fitting:
     def __init__(self, material: Material, limit: int, count: Count) -> None:
         self._material, self._limit, self._count = material, limit, count
         self._shows_empty = limit >= _ROOM_FOR_HEADINGS
-        self._show_task = fence_task if material.is_external else quote
+        # The task of an external session is not the owner's word.
+        fenced = partial(fence_external, source="the task of an external session")
+        self._show_task: Callable[[str], str] = fenced if material.is_external else quote
         parts = [self._capped(place, entry) for place, entry in enumerate(material.entries)]
         self._texts = [_joined(*each) for each in parts]
         self._sizes = [sum(count(part) + _SEAM for part in each if part) for each in parts]
@@ -258,11 +261,6 @@ def _reason(link: Link) -> str:
 
 
 # ---- text of notes as a part of Markdown
-
-
-def fence_task(text: str) -> str:
-    """The task of an external session, which is not the owner's word."""
-    return fence_external(text, "the task of an external session")
 
 
 def body_of(text: str, title: str = "") -> str:

@@ -7,8 +7,7 @@ from collections.abc import Collection
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Meta
-from msgspec.structs import replace
+from msgspec import Meta, structs
 
 from notebook_sync.registry import NOT_EXTERNAL, OWNER_ONLY, Arg, Limit, Result, Results, operation
 from notebook_sync.services.core import NotebookService
@@ -96,7 +95,7 @@ class ContextService(NotebookService):
             memories=[each.id for each in found.memories_used],
             latency_ms=round((time.perf_counter() - began) * 1000, 2),
         )
-        return found if explain else replace(found, explain=None)
+        return found if explain else structs.replace(found, explain=None)
 
     @operation(
         "context feedback",

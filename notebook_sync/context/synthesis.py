@@ -14,7 +14,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
 from notebook_sync.context.answer import INSTRUCTIONS, Answer, check_links, question, read_answer
 from notebook_sync.context.brief import one_line
@@ -116,7 +115,7 @@ class Synthesizer:
         self._core.events.record(SYNTHESIS, session, outcome=outcome, latency_ms=latency, hash=name, memories=ids)
         spent = self.cache.spent_today()
         about = {"context_hash": name, "memories_used": used, "latency_ms": latency}
-        return replace(found, **about, calls_today=spent, daily_limit=limit)
+        return msgspec.structs.replace(found, **about, calls_today=spent, daily_limit=limit)
 
     def cached_text(self, spec: str, session: Session, made: Compiled, max_tokens: int) -> str:
         """The cached synthesis for a task whose brief is known; "" where none fits. Asks nobody and writes nothing, so
@@ -131,8 +130,10 @@ class Synthesizer:
             return None
         self.cache.count_use(row["id"])
         found = msgspec.convert(row["value"], Synthesis)
-        kept = [replace(link, action="kept") for link in (*found.links.ingested, *found.links.kept)]
-        return replace(found, cached=True, links=replace(found.links, ingested=[], kept=kept))
+        kept = [msgspec.structs.replace(link, action="kept") for link in (*found.links.ingested, *found.links.kept)]
+        return msgspec.structs.replace(
+            found, cached=True, links=msgspec.structs.replace(found.links, ingested=[], kept=kept)
+        )
 
     def _in_turn(self, wanted: _Wanted, made: Compiled) -> Synthesis:
         """One question at a time, whichever process asks it. Who waited may find the answer there, or its failure."""
@@ -200,8 +201,8 @@ class Synthesizer:
             found = ingest_links(self._core, session, links, shared) if links else NO_LINKS
         except NotebookError as error:
             lost = [DroppedLink(link, error.message) for link in links]
-            found = replace(NO_LINKS, dropped=lost, warnings=[f"no link was saved: {error}"])
-        return replace(found, dropped=[*dropped, *found.dropped])
+            found = msgspec.structs.replace(NO_LINKS, dropped=lost, warnings=[f"no link was saved: {error}"])
+        return msgspec.structs.replace(found, dropped=[*dropped, *found.dropped])
 
     def _compile(self, wanted: _Wanted) -> Compiled:
         return self._compiler.compile(wanted.spec, wanted.session, counts_use=False, **wanted.options)

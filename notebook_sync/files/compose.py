@@ -30,7 +30,6 @@ from notebook_sync.files.page import Page
 _LONGEST_SLUG = 80  # bytes: with a time before it and a number behind it, a name stays far below what systems allow
 # Without what is mistaken for something else when read aloud or typed; a letter first, so that YAML reads it as text.
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"
-_ALPHABET = _LETTERS + "23456789"
 _ID_LENGTH = 12
 # Letters with their marks, which some scripts write vowels by, and digits; none that nobody sees.
 _WORD = r"[[\p{L}\p{M}\p{N}]--\p{Default_Ignorable_Code_Point}]+"
@@ -89,7 +88,7 @@ def code_block(code: str, language: str) -> str:
 
 def new_id() -> str:
     """A random id of 12 characters that is text in YAML and easy to read aloud: a letter first, no 0 1 i l o."""
-    return secrets.choice(_LETTERS) + "".join(secrets.choice(_ALPHABET) for _ in range(_ID_LENGTH - 1))
+    return secrets.choice(_LETTERS) + "".join(secrets.choice(_LETTERS + "23456789") for _ in range(_ID_LENGTH - 1))
 
 
 def set_frontmatter(page: Page, mapping: str, fields: Mapping[str, Any]) -> str:

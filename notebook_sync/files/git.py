@@ -53,7 +53,8 @@ _SUBMODULE = "160000"
 # Where a new commit is, until the branch has it.
 _NEW_REF = "refs/notebook-sync/new"
 _FOUND = "Keep what was edited by hand\n\n"
-_Texts = Mapping[str, bytes | None]
+# What files hold, by path; None for no file.
+Texts = Mapping[str, bytes | None]
 _FILE, _EXECUTABLE, _NO_FILE = "100644", "100755", "000000"
 _NOTHING = ("", "")
 # What `cat-file --batch` prints above an object.
@@ -232,9 +233,7 @@ class Repository:
         asked = ("ls-tree", "-z", "--full-tree", commit)
         return self._listed(paths, *asked, seconds=ANSWER_SECONDS) if commit else {}
 
-    def commit(
-        self, texts: _Texts, message: str, author: str = "", found: _Texts | None = None, *, at: datetime
-    ) -> str:
+    def commit(self, texts: Texts, message: str, author: str = "", found: Texts | None = None, *, at: datetime) -> str:
         """Commit what these paths hold now, None for no file, on top of a commit of what was found there before; return
         the last commit, "" where nothing is new.
 
@@ -352,7 +351,7 @@ class Repository:
             raise GitFailed("one of the files is in a submodule")
         return {path: held.get(path, _NOTHING) for path in paths}
 
-    def _news(self, texts: _Texts, held: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    def _news(self, texts: Texts, held: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
         """Mode and blob of each of the texts that is not what is held."""
         ids = {path: "" if raw is None else self.blob_id(raw) for path, raw in texts.items()}
         modes = {path: mode if mode == _EXECUTABLE else _FILE for path, (mode, _) in held.items()}

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from notebook_sync.errors import GitFailed
 from notebook_sync.files.frontmatter import read_time
-from notebook_sync.files.git import LONG_SECONDS, Commit, Repository
+from notebook_sync.files.git import LONG_SECONDS, Commit, Repository, Texts
 from notebook_sync.files.names import is_note_name, is_system_folder
 from notebook_sync.files.private import read_private, write_private
 from notebook_sync.files.state import Place
@@ -37,7 +37,6 @@ from notebook_sync.settings import GitTable
 
 PRIVATE = "history.git"
 _SUBJECT_LIMIT = 200
-_Texts = Mapping[str, bytes | None]
 _REV = re.compile(r"[0-9a-f]{4,64}")
 _SNAPSHOTS = "refs/notebook/checkpoints"
 _LEFT_OUT = "Left-Out: "
@@ -229,21 +228,21 @@ class Snapshot(NamedTuple):
         return is_at_or_below(path, self.left_out)
 
 
+@dataclass(frozen=True, slots=True)
 class Snapshots:
-    """The snapshots of one notebook, by name. Every method raises GitFailed where git is missing or fails."""
+    """The snapshots of one notebook, by name. `folder` is that of the private repository. Every method raises GitFailed
+    where git is missing or fails."""
 
-    def __init__(self, folder: Path) -> None:
-        """`folder` is that of the private repository."""
-        self._folder = folder
+    folder: Path
 
     def take(self, name: str, texts: Mapping[str, bytes], left_out: Collection[str], subject: str) -> str:
         """Keep texts by path, and return the commit."""
         lines = [" ".join(subject.split()), "", *(_LEFT_OUT + json.dumps(path) for path in sorted(left_out))]
-        return Repository.private(self._folder).commit_apart(_ref(name), texts, "\n".join(lines))
+        return Repository.private(self.folder).commit_apart(_ref(name), texts, "\n".join(lines))
 
     def read(self, name: str) -> Snapshot | None:
         """The snapshot of this name; None for none."""
-        repository = Repository.private(self._folder)
+        repository = Repository.private(self.folder)
         if not (rev := repository.head(_ref(name))):
             return None
         (commit,) = repository.log("--max-count=1", start=rev)
@@ -253,7 +252,7 @@ class Snapshots:
 
     def differing(self, snapshot: Snapshot, now: Mapping[str, bytes | None]) -> dict[str, bytes | None]:
         """What the snapshot has at those of the paths that hold something else now; None where it has no note."""
-        repository, blobs = Repository.private(self._folder), snapshot.blobs
+        repository, blobs = Repository.private(self.folder), snapshot.blobs
         other = [path for path, raw in now.items() if raw is None or repository.blob_id(raw) != blobs.get(path)]
         had = [path for path in other if path in blobs]
         texts = dict(zip(had, repository.blobs([blobs[path] for path in had], LONG_SECONDS), strict=True))
@@ -264,7 +263,7 @@ class Snapshots:
     def drop(self, names: Collection[str]) -> None:
         """Forget snapshots."""
         if names:
-            Repository.private(self._folder).forget([_ref(name) for name in names])
+            Repository.private(self.folder).forget([_ref(name) for name in names])
 
 
 def _ref(name: str) -> str:
@@ -294,7 +293,7 @@ def _blob(repository: Repository, rev: str, path: str) -> bytes | None:
     return next(repository.blobs([f"{rev}:{repository.prefix}{path}"]))
 
 
-def _parted(texts: _Texts, apart: Collection[str]) -> tuple[_Texts, _Texts]:
+def _parted(texts: Texts, apart: Collection[str]) -> tuple[Texts, Texts]:
     """The texts whose paths are not apart, and those whose paths are."""
     public = {path: raw for path, raw in texts.items() if path not in apart}
     return public, {path: raw for path, raw in texts.items() if path in apart}

@@ -22,7 +22,6 @@ from prompt.hidden import Visible, visible
 from prompt.outline import Outline, Span, shown_text
 from prompt.values import Gap
 
-_SUMMARY_LENGTH = 200  # characters
 PARTS = ("context", "reasoning", "outcome")  # of a memory
 _LIST_FIELDS = ("key_findings", "related_pages", "relations")
 
@@ -121,9 +120,7 @@ def _replacements(fields: Mapping[str, Any], front: Frontmatter) -> Iterator[Lin
 
 def _end_of(until: date, zone: tzinfo) -> datetime | None:
     """The last moment of a day; a moment itself."""
-    if isinstance(until, datetime):
-        return until
-    return as_utc(datetime.combine(until, time.max, zone), zone)
+    return until if isinstance(until, datetime) else as_utc(datetime.combine(until, time.max, zone), zone)
 
 
 # 2 ms to compile, which texts in Latin letters need not wait for.
@@ -145,7 +142,7 @@ def _summary_of(outline: Outline) -> str:
 
 def _summary_of_code(fields: Mapping[str, Any], code: str | None) -> str:
     """What a snippet is said to do, else how its code begins; "" for a note without code."""
-    source = str(fields["description"] or code)[: 10 * _SUMMARY_LENGTH] if code is not None else ""
+    source = str(fields["description"] or code)[:2_000] if code is not None else ""  # ten times what is shown
     return shorten(" ".join(source.split()))
 
 
@@ -228,9 +225,8 @@ def _link(outline: Outline, span: Span, lines_above: int) -> Link | None:
     if not is_wiki:
         target, fragment = unquote(target.partition("?")[0]), unquote(fragment)
     line = lines_above + outline.lines.at(span.start) + 1
-    kind: Literal["wiki", "embed", "markdown"] = "markdown"
-    if is_wiki:
-        kind = "embed" if span.kind == "image" else "wiki"
+    wiki_kind: Literal["embed", "wiki"] = "embed" if span.kind == "image" else "wiki"
+    kind = wiki_kind if is_wiki else "markdown"
     return Link(target.strip(), fragment.strip(), line, kind) if target.strip() or fragment.strip() else None
 
 

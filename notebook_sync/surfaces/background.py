@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import anyio
-import anyio.to_thread
 
 from notebook_sync.errors import FollowLocked, NotebookError
 from notebook_sync.files.locks import FollowLock

@@ -91,11 +91,6 @@ def is_writing_tool(name: str) -> bool:
     return any(name in (each.tool, *each.tool_aliases) for each in writing)
 
 
-def description_of(operation: Operation) -> str:
-    """What a model reads about a tool."""
-    return " ".join(filter(None, (f"{operation.summary}.", operation.hint)))
-
-
 def argument_schema(operation: Operation, *, strict: bool = False) -> dict[str, Any]:
     """The JSON schema of a tool's arguments, without those that are accepted but not offered."""
     schema = schema_of(operation.arguments, strict=strict)
@@ -120,7 +115,7 @@ def _tool_named(notebook: Notebook, name: str, session: Session) -> Operation:
 
 
 def _definition(operation: Operation, shape: Shape) -> dict[str, Any]:
-    named = {"name": operation.tool, "description": description_of(operation)}
+    named = {"name": operation.tool, "description": f"{operation.summary}. {operation.hint}".rstrip()}
     if shape == "openai":
         strict = {"strict": True, "parameters": argument_schema(operation, strict=True)}
         return {"type": "function", "function": named | strict}

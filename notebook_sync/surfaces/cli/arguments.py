@@ -145,15 +145,11 @@ def _add(parser: Parser, operation: Operation, name: str, hint: Any) -> None:
 
 
 def _pair(text: str) -> tuple[str, Any]:
+    """A name, and its value: what the text is as JSON, else the text itself."""
     name, equals, value = text.partition("=")
     if not equals:
         raise UsageError(f"{text!r} is not a pair", next="write it as KEY=VALUE")
-    return name, _read_json(value)
-
-
-def _read_json(text: str) -> Any:
-    """The value that a text is as JSON, else the text itself."""
     try:
-        return json.loads(text)
+        return name, json.loads(value)
     except (ValueError, RecursionError):
-        return text
+        return name, value

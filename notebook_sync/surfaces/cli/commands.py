@@ -25,7 +25,6 @@ from notebook_sync.surfaces.cli.index import ALIASES, NAMES, PROGRAM
 SESSION_VARIABLE = "NOTEBOOK_SESSION"
 _LONG_SECONDS = 0.5
 Tools = Annotated[str, Meta(description="all, or names of sets separated by commas"), Arg("SETS")]
-AsJson = Annotated[bool, Meta(description="print JSON")]
 
 
 def run_operation(operation: Operation, folder: str | None, argv: list[str]) -> int:
@@ -134,7 +133,7 @@ def _init(
     name: Annotated[str, Meta(description="the notebook's name")] = "",
     no_git: Annotated[bool, Meta(description="make no git repository")] = False,
     brain: Annotated[str, Meta(description="keep a block about the notebook in this file"), Arg("FILE")] = "",
-    json: AsJson = False,
+    json: Annotated[bool, Meta(description="print JSON")] = False,
 ) -> None:
     """Create a notebook, or add the owner's files to a folder of notes"""
     from notebook_sync.services.setup import initialize  # no other command creates a notebook

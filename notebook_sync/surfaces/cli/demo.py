@@ -103,7 +103,6 @@ The boat at 19:00 stops from November to April.
 """,
 }
 _NEW_RULE = "- **Mira Holt** (mira@lighthouse.example): observe only [until 2199-12-31]\n"
-_LINE = "On 24 December the last boat leaves at 12:30."
 _BEFORE_THE_RULE = (
     ("2. Give it rules, pages, facts and a decision, and sync it. It needs no server.", "sync"),
     ("3. Find a note by what it means.", "search", "why does no boat leave in the evening?"),
@@ -114,7 +113,8 @@ _AFTER_THE_RULE = (
     ("6. Print the system prompt of a task session, assembled from the files.", "prompt", "--session", "task"),
     (
         "7. Change a page as an agent does.",
-        *("update", "pages/timetable", "--append", "--content", _LINE, "--session", "task", "--agent", "scribe"),
+        *("update", "pages/timetable", "--append", "--content", "On 24 December the last boat leaves at 12:30."),
+        *("--session", "task", "--agent", "scribe"),
     ),
     ("8. See who changed it, and take it back.", "history", "pages/timetable"),
     ("", "undo", "pages/timetable", "--session", "owner"),

@@ -15,7 +15,6 @@ from functools import partial
 from urllib.parse import quote
 
 import anyio
-import anyio.to_thread
 from starlette.datastructures import Headers
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request, cookie_parser
@@ -44,7 +43,8 @@ from notebook_sync.surfaces.http.app import API, LIVE, LOGIN, MCP, STATIC
 from notebook_sync.surfaces.http.guard import COOKIE, host_name, is_own_host
 from notebook_sync.surfaces.http.live import sent_as_events
 
-# The pages, in the order of the navigation. A crafted page that takes the place of a generic one comes before `tables`.
+# The modules of pages, in the order of the navigation. A crafted page that takes the place of a generic one comes
+# before `tables`.
 CRAFTED = (today, past, browse, notes, editor, graph, prompt, runtime, tables, review)
 _POLL_SECONDS = 0.3
 _MOST_GUESSES = 10
@@ -59,10 +59,13 @@ def dashboard_of(notebook: Notebook) -> tuple[CookieAuth, ASGIApp]:
     """Authentication and the pages of a notebook."""
     shell = Shell(notebook)
     auth = CookieAuth(shell)
-    routes: list[BaseRoute] = [Route(f"{STATIC}{{name}}", shell.static), *auth.routes()]
-    routes.append(Route(LIVE, partial(_live, notebook)))
+    routes: list[BaseRoute] = [
+        Route(f"{STATIC}{{name}}", shell.static),
+        Route(LIVE, partial(_live, notebook)),
+        *auth.routes(),
+    ]
     for module in CRAFTED:
-        routes += module.routes(shell)
+        routes += tables.routes(shell) if module is tables else shell.routes_in(module)
     return auth, GZipMiddleware(Router(routes, redirect_slashes=False), minimum_size=1000, compresslevel=6)
 
 

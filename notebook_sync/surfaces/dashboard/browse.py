@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from markupsafe import Markup
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
 from notebook_sync.errors import NotebookError, UsageError
 from notebook_sync.permissions import is_private
@@ -23,7 +22,7 @@ from notebook_sync.services.view import View
 from notebook_sync.sessions import OWNER
 from notebook_sync.store.rows import EVERYTHING, Either, Is, both
 from notebook_sync.surfaces.dashboard.markdown import note_href
-from notebook_sync.surfaces.dashboard.shell import Ask, Shell, address_with
+from notebook_sync.surfaces.dashboard.shell import Ask, Shell, address_with, route
 from notebook_sync.surfaces.dashboard.tables import PAGES, address_of
 from notebook_sync.surfaces.http.guard import json_response
 
@@ -40,28 +39,9 @@ _DAYS = 14
 _KEPT = ("facts", "stream", "longterm", "checkpoints", "history", "events")
 
 
-class Folder(NamedTuple):
-    """A folder of the tree, with how many `notes` are in it and below; `depth` 0 is the notebook."""
-
-    name: str
-    href: str
-    depth: int
-    notes: int
-    is_here: bool
-
-
-def routes(shell: Shell) -> list[BaseRoute]:
-    """The list of notes, the palette, and the page of statistics."""
-    shell.add_link("Notebook", NOTES, "Notes")
-    shell.add_link("System", _STATISTICS, "Statistics")
-    return [
-        shell.route(NOTES, lambda ask: _show(shell, ask), "GET"),
-        shell.route("/palette", lambda ask: _answer_palette(shell, ask)),
-        shell.route(_STATISTICS, lambda ask: _show_statistics(shell, ask), "GET"),
-    ]
-
-
-def _show(shell: Shell, ask: Ask) -> Response:
+@route(NOTES, link=("Notebook", "Notes"))
+def show_notes(shell: Shell, ask: Ask) -> Response:
+    """The notes of a folder, or those that are searched for, and what narrows them."""
     core = shell.notebook.core
     asked = ask.asked(*_FILTERS)
     asked["folder"] = posixpath.normpath(f"/{asked['folder']}").strip("/")
@@ -116,8 +96,9 @@ def _counts(core: Core, version: int, folder: str) -> tuple[dict[str, int], dict
     return documents.distinct("folder"), {name: documents.distinct(field, here) for name, field in narrowed.items()}
 
 
-def _tree(notes: Mapping[str, int], here: str) -> list[Folder]:
-    """The folders at the top, those on the way to `here`, and those in it."""
+def _tree(notes: Mapping[str, int], here: str) -> list[dict[str, Any]]:
+    """The folders at the top, those on the way to `here`, and those in it, with how many `notes` are in each and below;
+    `depth` 0 is the notebook."""
     counts: Counter[str] = Counter()
     for folder, count in notes.items():
         parts = folder.split("/") if folder else []
@@ -125,13 +106,13 @@ def _tree(notes: Mapping[str, int], here: str) -> list[Folder]:
             counts["/".join(parts[:depth])] += count
     shown = [each for each in counts if _is_within(here, posixpath.dirname(each))]
     return [
-        Folder(
-            name=posixpath.basename(each) or "All notes",
-            href=address_with(NOTES, {"folder": each}),
-            depth=min(each.count("/") + bool(each), _DEEPEST),
-            notes=counts[each],
-            is_here=each == here,
-        )
+        {
+            "name": posixpath.basename(each) or "All notes",
+            "href": address_with(NOTES, {"folder": each}),
+            "depth": min(each.count("/") + bool(each), _DEEPEST),
+            "notes": counts[each],
+            "is_here": each == here,
+        }
         for each in sorted(shown, key=lambda folder: (is_private(f"{folder}/"), folder.split("/")))
     ]
 
@@ -161,7 +142,8 @@ def marked(text: str, query: str) -> Markup:
     return Markup("").join(Markup("<mark>{}</mark>").format(each) if at % 2 else each for at, each in enumerate(pieces))
 
 
-def _show_statistics(shell: Shell, ask: Ask) -> Response:
+@route(_STATISTICS, link=("System", "Statistics"))
+def show_statistics(shell: Shell, ask: Ask) -> Response:
     """What is in the notebook, in numbers."""
     index = shell.notebook.core.index
     days, kinds = _activity(shell)
@@ -189,7 +171,8 @@ def _activity(shell: Shell) -> tuple[list[tuple[str, int]], Counter[str]]:
     return [(name, per_day[name]) for name in names], Counter(str(kind) for _, kind in rows)
 
 
-def _answer_palette(shell: Shell, ask: Ask) -> Response:
+@route("/palette")
+def answer_palette(shell: Shell, ask: Ask) -> Response:
     """What the palette (Ctrl+K) finds: notes, facts, memories, rules and pages, as JSON."""
     words = ask.query.get("q", "")[:_LONGEST_QUERY].casefold().split()
     found = _commands_with(shell, words)

@@ -16,7 +16,6 @@ from typing import Any, Final
 
 from markupsafe import Markup
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
 from notebook_sync.errors import Conflict, EditFailed, GitFailed, NotebookError, NotFound, OverCap, UsageError
 from notebook_sync.files.beneath import digest_of
@@ -26,7 +25,7 @@ from notebook_sync.files.parse import parse
 from notebook_sync.model import Note
 from notebook_sync.surfaces.dashboard.markdown import note_href, render
 from notebook_sync.surfaces.dashboard.notes import undo_of
-from notebook_sync.surfaces.dashboard.shell import Ask, Shell
+from notebook_sync.surfaces.dashboard.shell import Ask, Shell, route
 
 _BOM: Final = "\ufeff"
 # In a form, a character may take nine bytes, and the text that was there comes with it.
@@ -36,15 +35,6 @@ _MINE, _BEFORE, _THEIRS = "what you wrote", "what it said before", "what the fil
 _MARKS: Final = frozenset((f"<<<<<<< {_MINE}", f"||||||| {_BEFORE}", f">>>>>>> {_THEIRS}"))
 # git's exit code is the number of places that both changed.
 _CONFLICTS: Final = range(128)
-
-
-def routes(shell: Shell) -> list[BaseRoute]:
-    """The editor of each note."""
-    editor = Editor(shell)
-    return [
-        shell.route("/edit/{name:path}", editor.show, "GET"),
-        shell.route("/edit/{name:path}", editor.save, "POST"),
-    ]
 
 
 @dataclass(frozen=True)
@@ -104,81 +94,79 @@ class Draft:
         return self.base[:start] + (typed.replace("\n", "\r\n") if "\r\n" in self.base else typed) + follows
 
 
-class Editor:
-    """The editor's page, its preview, and saving."""
+@route("/edit/{name:path}")
+def show(shell: Shell, ask: Ask) -> Response:
+    """The form, for the whole file or for one section."""
+    note = shell.call("read", {"id": ask.path["name"]})
+    raw = shell.notebook.core.tree.read(note.path).raw
+    reason = why_not_here(raw)
+    if reason:
+        raise EditFailed(note.path, f"it cannot be edited in a browser: {reason}")
+    draft = Draft(note.path, raw.decode(), ask.query.get("section", ""))
+    typed = draft.before
+    if len(typed) > _LONGEST:
+        raise EditFailed(note.path, "it is too long for a browser's form", next="edit one of its sections")
+    return _form(shell, ask, draft, typed=typed)
 
-    def __init__(self, shell: Shell) -> None:
-        self._shell = shell
-        self._tree = shell.notebook.core.tree
 
-    def show(self, ask: Ask) -> Response:
-        """The form, for the whole file or for one section."""
-        note = self._shell.call("read", {"id": ask.path["name"]})
-        raw = self._tree.read(note.path).raw
-        reason = why_not_here(raw)
-        if reason:
-            raise EditFailed(note.path, f"it cannot be edited in a browser: {reason}")
-        draft = Draft(note.path, raw.decode(), ask.query.get("section", ""))
-        typed = draft.before
-        if len(typed) > _LONGEST:
-            raise EditFailed(note.path, "it is too long for a browser's form", next="edit one of its sections")
-        return self._form(ask, draft, typed=typed)
+@route("/edit/{name:path}", "POST")
+def save(shell: Shell, ask: Ask) -> Response:
+    """Write what was typed, show what it looks like, or say what speaks against it."""
+    path, is_mine = ask.path["name"], ask.form.get("keep") == "mine"
+    draft = Draft.sent(path, ask)
+    if ask.form.get("preview"):
+        markup = preview(draft)
+        if ask.is_fragment:
+            return shell.page(ask, "preview.html", markup=markup)
+        return _form(shell, ask, draft, preview=markup)
+    try:
+        after = draft.mine if is_mine else draft.file()
+        given = {"id": path, "action": "write", "content": after, "section": draft.section}
+        given |= {"expected_digest": digest_of(draft.base.encode()), "reason": "edited in the dashboard"}
+        done = shell.call("edit", given | {"allow_over_cap": ask.form.get("allow_over_cap", "false")})
+    except Conflict as conflict:
+        if conflict.current_digest == digest_of(after.encode()):  # sent twice
+            return shell.done(note_href(path), "Done: saved the note")
+        return _merge(shell, ask, draft, after, conflict)
+    except NotebookError as error:
+        return _form(shell, ask, draft, error=error)
+    said = "Done: saved the note" if done.changed else "Nothing was changed"
+    undo = undo_of(done) if done.changed else None
+    return shell.done(note_href(path), said, warnings=done.warnings, undo=undo)
 
-    def save(self, ask: Ask) -> Response:
-        """Write what was typed, show what it looks like, or say what speaks against it."""
-        path, is_mine = ask.path["name"], ask.form.get("keep") == "mine"
-        draft = Draft.sent(path, ask)
-        if ask.form.get("preview"):
-            markup = preview(draft)
-            if ask.is_fragment:
-                return self._shell.page(ask, "preview.html", markup=markup)
-            return self._form(ask, draft, preview=markup)
-        try:
-            after = draft.mine if is_mine else draft.file()
-            given = {"id": path, "action": "write", "content": after, "section": draft.section}
-            given |= {"expected_digest": digest_of(draft.base.encode()), "reason": "edited in the dashboard"}
-            done = self._shell.call("edit", given | {"allow_over_cap": ask.form.get("allow_over_cap", "false")})
-        except Conflict as conflict:
-            if conflict.current_digest == digest_of(after.encode()):  # sent twice
-                return self._shell.done(ask, note_href(path), "Done: saved the note")
-            return self._merge(ask, draft, after, conflict)
-        except NotebookError as error:
-            return self._form(ask, draft, error=error)
-        said = "Done: saved the note" if done.changed else "Nothing was changed"
-        undo = undo_of(done) if done.changed else None
-        return self._shell.done(ask, note_href(path), said, warnings=done.warnings, undo=undo)
 
-    def _merge(self, ask: Ask, draft: Draft, mine: str, conflict: Conflict) -> Response:
-        """The file as it is now and what was typed, in one text. Nothing is written."""
-        try:
-            raw = self._tree.read(draft.path).raw
-        except NotebookError:  # it is gone: the history brings it back
-            return self._form(ask, draft, error=conflict)
-        reason = why_not_here(raw)
-        if reason or raw == draft.base.encode():
-            return self._form(ask, draft, error=EditFailed(draft.path, reason) if reason else conflict)
-        text = merged(draft.base, mine, raw.decode()).removeprefix(_BOM).replace("\r\n", "\n")
-        return self._form(ask, Draft(draft.path, raw.decode(), "", text, mine), status=409)
+def _merge(shell: Shell, ask: Ask, draft: Draft, mine: str, conflict: Conflict) -> Response:
+    """The file as it is now and what was typed, in one text. Nothing is written."""
+    try:
+        raw = shell.notebook.core.tree.read(draft.path).raw
+    except NotebookError:  # it is gone: the history brings it back
+        return _form(shell, ask, draft, error=conflict)
+    reason = why_not_here(raw)
+    if reason or raw == draft.base.encode():
+        return _form(shell, ask, draft, error=EditFailed(draft.path, reason) if reason else conflict)
+    text = merged(draft.base, mine, raw.decode()).removeprefix(_BOM).replace("\r\n", "\n")
+    return _form(shell, ask, Draft(draft.path, raw.decode(), "", text, mine), status=409)
 
-    def _form(
-        self, ask: Ask, draft: Draft, *, typed: str | None = None, error: NotebookError | None = None, **values: Any
-    ) -> Response:
-        values = {"status": error.status if error else 200, "preview": "", **values}
-        typed = draft.typed if typed is None else typed
-        return self._shell.page(
-            ask,
-            "edit.html",
-            draft=draft,
-            typed=typed,
-            places=sum(line == f"<<<<<<< {_MINE}" for line in typed.split("\n")),
-            base=packed(draft.base),
-            mine=packed(draft.mine) if draft.mine else "",
-            digest=digest_of(draft.base.encode()),
-            sections=draft.note.sections[:100],
-            error=error,
-            is_over_cap=isinstance(error, OverCap),
-            **values,
-        )
+
+def _form(
+    shell: Shell, ask: Ask, draft: Draft, *, typed: str | None = None, error: NotebookError | None = None, **values: Any
+) -> Response:
+    values = {"status": error.status if error else 200, "preview": "", **values}
+    typed = draft.typed if typed is None else typed
+    return shell.page(
+        ask,
+        "edit.html",
+        draft=draft,
+        typed=typed,
+        places=sum(line == f"<<<<<<< {_MINE}" for line in typed.split("\n")),
+        base=packed(draft.base),
+        mine=packed(draft.mine) if draft.mine else "",
+        digest=digest_of(draft.base.encode()),
+        sections=draft.note.sections[:100],
+        error=error,
+        is_over_cap=isinstance(error, OverCap),
+        **values,
+    )
 
 
 def preview(draft: Draft) -> Markup:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
@@ -21,26 +20,12 @@ _LONGEST_LINE = 5_000
 _UNIONS = (Union, types.UnionType)
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
-    """One field of a form."""
-
-    name: str
-    label: str
-    shape: Shape
-    value: str
-    help: str
-    choices: tuple[tuple[str, str], ...]
-    is_required: bool
-    longest: int | None
-
-
-def inputs_of(operation: Operation, given: Mapping[str, str], *, without: Collection[str] = ()) -> list[Input]:
-    """The fields for the arguments of an operation, with the values that are given."""
+def inputs_of(operation: Operation, given: Mapping[str, str], *, without: Collection[str] = ()) -> list[dict[str, Any]]:
+    """The fields for the arguments of an operation, with the values that are given, as the macro `field` reads them."""
     return [_input(operation, name, given) for name in operation.hints if name not in {*NOT_ASKED, *without}]
 
 
-def _input(operation: Operation, name: str, given: Mapping[str, str]) -> Input:
+def _input(operation: Operation, name: str, given: Mapping[str, str]) -> dict[str, Any]:
     hint, default = operation.hints[name], operation.parameters[name].default
     kind, metas = plain_type(hint), _metas(hint)
     longest = next((each.max_length for each in metas if each.max_length and kind is str), None)
@@ -50,7 +35,16 @@ def _input(operation: Operation, name: str, given: Mapping[str, str]) -> Input:
     shape, choices = _shape(hint, kind, default, longest)
     if choices and not is_required and default in (None, ""):
         choices = ("", "any"), *choices
-    return Input(name, name.replace("_", " ").capitalize(), shape, value, said, choices, is_required, longest)
+    return {
+        "name": name,
+        "label": name.replace("_", " ").capitalize(),
+        "shape": shape,
+        "value": value,
+        "help": said,
+        "choices": choices,
+        "is_required": is_required,
+        "longest": longest,
+    }
 
 
 def _shape(hint: Any, kind: Any, default: Any, longest: int | None) -> tuple[Shape, tuple[tuple[str, str], ...]]:

@@ -3,12 +3,11 @@ away."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
 from notebook_sync.files.page import shorten
 from notebook_sync.permissions import guarded_names
@@ -16,7 +15,7 @@ from notebook_sync.services.memory_care import BOX_HEIGHT, BOX_WIDTH, MARGIN, ar
 from notebook_sync.services.view import Names, View, linking, note_names
 from notebook_sync.sessions import OWNER
 from notebook_sync.store.rows import Has, Is
-from notebook_sync.surfaces.dashboard.shell import Ask, Shell
+from notebook_sync.surfaces.dashboard.shell import Ask, Shell, route
 
 # Notes in the picture, and those that one note adds in each direction.
 _MOST_NOTES: Final = 60
@@ -33,46 +32,36 @@ class Node(NamedTuple):
     steps: int
 
 
-class Around(NamedTuple):
-    """The notes around one, the nearest first, and the links between them as pairs of paths."""
-
-    nodes: dict[str, Node]
-    links: list[tuple[str, str]]
-    is_cut: bool
+Links = list[tuple[str, str]]
 
 
-def routes(shell: Shell) -> list[BaseRoute]:
-    """The picture of each note's links."""
-    return [shell.route("/graph/{name:path}", lambda ask: _show(shell, ask), "GET")]
-
-
-def _show(shell: Shell, ask: Ask) -> Response:
+@route("/graph/{name:path}")
+def show(shell: Shell, ask: Ask) -> Response:
+    """The picture of a note's links."""
     note = shell.call("read", {"id": ask.path["name"]})
     hops = _FARTHEST if ask.query.get("hops") == str(_FARTHEST) else 1
-    around = notes_around(shell, note.path, hops)
-    spots = place_boxes(list(around.nodes), around.links)
+    nodes, links, is_cut = notes_around(shell, note.path, hops)
+    spots = place_boxes(list(nodes), links)
     return shell.page(
         ask,
         "graph.html",
         note=note,
         hops=hops,
-        is_cut=around.is_cut,
+        is_cut=is_cut,
         size=(max(x for x, _ in spots.values()) + BOX_WIDTH + MARGIN, max(y for _, y in spots.values()) + BOX_HEIGHT),
         box=(BOX_WIDTH, BOX_HEIGHT),
-        boxes=[(around.nodes[path], shorten(around.nodes[path].title, _LETTERS), spot) for path, spot in spots.items()],
+        boxes=[(nodes[path], shorten(nodes[path].title, _LETTERS), spot) for path, spot in spots.items()],
         lines=[
-            (arrow_path(spots[start], spots[end], BOX_WIDTH / 2), note.path in (start, end))
-            for start, end in around.links
+            (arrow_path(spots[start], spots[end], BOX_WIDTH / 2), note.path in (start, end)) for start, end in links
         ],
-        groups=_groups(around, note.path),
+        groups=_groups(nodes.values(), links, note.path),
     )
 
 
-def _groups(around: Around, middle: str) -> list[tuple[str, list[Node]]]:
+def _groups(nodes: Collection[Node], links: Links, middle: str) -> list[tuple[str, list[Node]]]:
     """The notes in reading order, below a heading for each way that they are linked."""
-    onward = {end for start, end in around.links if start == middle}
-    back = {start for start, end in around.links if end == middle}
-    nodes = around.nodes.values()
+    onward = {end for start, end in links if start == middle}
+    back = {start for start, end in links if end == middle}
     found = [
         ("Links to", [each for each in nodes if each.path in onward]),
         ("Linked from", [each for each in nodes if each.path in back]),
@@ -81,8 +70,9 @@ def _groups(around: Around, middle: str) -> list[tuple[str, list[Node]]]:
     return [(title, members) for title, members in found if members]
 
 
-def notes_around(shell: Shell, path: str, hops: int) -> Around:
-    """The notes that are linked with one by at most so many links."""
+def notes_around(shell: Shell, path: str, hops: int) -> tuple[dict[str, Node], Links, bool]:
+    """The notes that are linked with one by at most so many links, the nearest first; the links between them as pairs
+    of paths; and whether some notes are left out."""
     nodes = {path: Node(path, path, 0)}  # the index may not have it yet
     links: dict[tuple[str, str], None] = {}
     is_cut, frontier = False, [path]
@@ -96,7 +86,7 @@ def notes_around(shell: Shell, path: str, hops: int) -> Around:
         is_cut |= len(nodes) + len(ends) > _MOST_NOTES
         frontier = ends[: _MOST_NOTES - len(nodes)]
         links |= dict.fromkeys(new)
-    return Around(nodes, [pair for pair in links if pair[0] in nodes and pair[1] in nodes], is_cut)
+    return nodes, [pair for pair in links if pair[0] in nodes and pair[1] in nodes], is_cut
 
 
 def _rows(shell: Shell, paths: Sequence[str]) -> list[dict[str, Any]]:
@@ -105,13 +95,13 @@ def _rows(shell: Shell, paths: Sequence[str]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda row: paths.index(row["path"]))
 
 
-def _links_of(shell: Shell, rows: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
+def _links_of(shell: Shell, rows: Sequence[dict[str, Any]]) -> Links:
     """The links from these notes, then those to them."""
     core = shell.notebook.core
     view = View(core, OWNER)
     keys = tuple({key for row in rows for key in row["linked"]})
     names = Names(note_names(core, view, Has("names", keys)) if keys else (), (), guarded_names(core.settings.prompt))
-    found: list[tuple[str, str]] = []
+    found: Links = []
     for row in rows:
         ends = [end for link in row["links"] if link.strip() for end in names.find(link, row["path"])[:1]]
         found += [(row["path"], end) for end in dict.fromkeys(ends) if end != row["path"]][:_MOST_NEAR]

@@ -14,7 +14,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
 from notebook_sync.errors import GitFailed, NotebookError, NotFound
 from notebook_sync.files.edits import unified_diff
@@ -22,7 +21,7 @@ from notebook_sync.files.git import run_git
 from notebook_sync.files.history import Version
 from notebook_sync.sessions import maker_of
 from notebook_sync.store.rows import EVERYTHING, Is, Row, Where, both
-from notebook_sync.surfaces.dashboard.shell import Ask, Shell, address_with
+from notebook_sync.surfaces.dashboard.shell import Ask, Shell, address_with, route
 
 ACTIVITY: Final = "/activity"
 _PER_PAGE, _MOST_VERSIONS = 50, 200
@@ -42,111 +41,99 @@ _HUNK = re.compile(r"@@ -\S+ \+(\d+)")
 _SIGNS: Final = {" ": "", "-": "del", "+": "ins"}
 
 
-def routes(shell: Shell) -> list[BaseRoute]:
-    """The page of each note's history, and the one of all activity."""
-    shell.add_link("Notebook", ACTIVITY, "Activity")
-    past = Past(shell)
-    return [
-        shell.route("/history/{name:path}", past.history, "GET"),
-        shell.route(ACTIVITY, past.activity, "GET"),
-    ]
+@route("/history/{name:path}")
+def show_history(shell: Shell, ask: Ask) -> Response:
+    """The versions of a note that is there or was, and what one of them changed, or what changed since."""
+    name = ask.path["name"]
+    versions: Sequence[Version] = shell.call("history", {"id": name, "limit": str(_MOST_VERSIONS)}).results
+    note, _ = shell.tried("read", {"id": name})  # a note that is gone still has its history
+    path = note.path if note else versions[0].path if versions else name
+    rev, since = ask.query.get("rev", ""), ask.query.get("since", "")
+    difference: Difference | None = None
+    if since:
+        difference = difference_of(shell.call("diff", {"id": path, "since": since}).diff)
+    elif versions:
+        difference = _change(shell, versions, rev or versions[0].rev)
+    return shell.page(
+        ask,
+        "history.html",
+        path=path,
+        digest=note.digest if note else "",
+        versions=versions,
+        rev=rev or (versions[0].rev if versions and not since else ""),
+        since=since,
+        difference=difference,
+        is_all=len(versions) < _MOST_VERSIONS,
+    )
 
 
-class Past:
-    """What was done to the notes."""
+@route(ACTIVITY, link=("Notebook", "Activity"))
+def show_activity(shell: Shell, ask: Ask) -> Response:
+    """Edits and refusals, the latest first; of the one that is `open`, what it changed."""
+    asked, core = ask.asked(*_FILTERS), shell.notebook.core
+    events = core.index.events
+    where, after = _chosen(asked, core.settings.timezone), ask.query.get("after", "")
+    page = both(where, Is("id", "<", after)) if after else where
+    rows = events.find(page, order=("-id",), limit=_PER_PAGE + 1)
+    agents = events.tuples(("agent", "session"), Is("at", ">", datetime.now(UTC) - _RECENT))
+    more = address_with(ACTIVITY, asked, after=rows[_PER_PAGE - 1]["id"]) if len(rows) > _PER_PAGE else ""
+    shown, opened = rows[:_PER_PAGE], ask.query.get("open", "")
+    return shell.page(
+        ask,
+        "activity.html",
+        asked=asked,
+        days=_by_day(shell, shown, asked | ({"after": after} if after else {}), opened),
+        agents=sorted({agent or session for agent, session in agents} | ({asked["agent"]} - {""})),
+        kinds=sorted(events.distinct("kind").keys() | ({asked["kind"]} - {""})),
+        more=more,
+    )
 
-    def __init__(self, shell: Shell) -> None:
-        self._shell = shell
-        self._core = shell.notebook.core
 
-    def history(self, ask: Ask) -> Response:
-        """The versions of a note that is there or was, and what one of them changed, or what changed since."""
-        name = ask.path["name"]
-        versions: Sequence[Version] = self._shell.call("history", {"id": name, "limit": str(_MOST_VERSIONS)}).results
-        try:
-            note = self._shell.call("read", {"id": name})
-            path, digest = note.path, note.digest
-        except NotebookError:  # a note that is gone still has its history
-            path, digest = versions[0].path if versions else name, ""
-        rev, since = ask.query.get("rev", ""), ask.query.get("since", "")
-        difference: Difference | None = None
-        if since:
-            difference = difference_of(self._shell.call("diff", {"id": path, "since": since}).diff)
-        elif versions:
-            difference = self._change(versions, rev or versions[0].rev)
-        return self._shell.page(
-            ask,
-            "history.html",
-            path=path,
-            digest=digest,
-            versions=versions,
-            rev=rev or (versions[0].rev if versions and not since else ""),
-            since=since,
-            difference=difference,
-            is_all=len(versions) < _MOST_VERSIONS,
-        )
+def _by_day(
+    shell: Shell, rows: Sequence[Row], asked: Mapping[str, str], opened: str
+) -> dict[str, list[dict[str, Any]]]:
+    core, paths = shell.notebook.core, {row["path"] for row in rows}
+    digests = dict(core.index.documents.tuples(("path", "digest"), Is("path", "in", paths)))
+    days: dict[str, list[dict[str, Any]]] = {}
+    zone = core.settings.timezone
+    for row in rows:
+        fields, is_open = {**_NO_FIELDS, **(row["fields"] or {})}, row["id"] == opened
+        is_edit = row["kind"] == "edit"
+        shown = {
+            "event": row,
+            "fields": fields,
+            "who": maker_of(row["agent"]) if row["agent"] or row["session"] == "owner" else "an agent",
+            "what": str(fields["action"] or fields["operation"]).replace("_", " "),
+            "is_last": is_edit and digests.get(row["path"], "") == fields["digest"],
+            "is_open": is_open,
+            "toggle": address_with(ACTIVITY, asked, **({} if is_open else {"open": row["id"]})) + f"#event-{row['id']}",
+            "difference": _change_by(shell, row["path"], fields["commit"]) if is_open and is_edit else None,
+        }
+        days.setdefault(f"{row['at'].astimezone(zone):%Y-%m-%d}", []).append(shown)
+    return days
 
-    def activity(self, ask: Ask) -> Response:
-        """Edits and refusals, the latest first; of the one that is `open`, what it changed."""
-        asked = ask.asked(*_FILTERS)
-        events = self._core.index.events
-        where, after = _chosen(asked, self._core.settings.timezone), ask.query.get("after", "")
-        page = both(where, Is("id", "<", after)) if after else where
-        rows = events.find(page, order=("-id",), limit=_PER_PAGE + 1)
-        agents = events.tuples(("agent", "session"), Is("at", ">", datetime.now(UTC) - _RECENT))
-        more = address_with(ACTIVITY, asked, after=rows[_PER_PAGE - 1]["id"]) if len(rows) > _PER_PAGE else ""
-        shown, opened = rows[:_PER_PAGE], ask.query.get("open", "")
-        return self._shell.page(
-            ask,
-            "activity.html",
-            asked=asked,
-            days=self._by_day(shown, asked | ({"after": after} if after else {}), opened),
-            agents=sorted({agent or session for agent, session in agents} | ({asked["agent"]} - {""})),
-            kinds=sorted(events.distinct("kind").keys() | ({asked["kind"]} - {""})),
-            more=more,
-        )
 
-    def _by_day(self, rows: Sequence[Row], asked: Mapping[str, str], opened: str) -> dict[str, list[dict[str, Any]]]:
-        paths = {row["path"] for row in rows}
-        digests = dict(self._core.index.documents.tuples(("path", "digest"), Is("path", "in", paths)))
-        days: dict[str, list[dict[str, Any]]] = {}
-        zone = self._core.settings.timezone
-        for row in rows:
-            fields, is_open = {**_NO_FIELDS, **(row["fields"] or {})}, row["id"] == opened
-            is_edit = row["kind"] == "edit"
-            shown = {
-                "event": row,
-                "fields": fields,
-                "who": maker_of(row["agent"]) if row["agent"] or row["session"] == "owner" else "an agent",
-                "what": str(fields["action"] or fields["operation"]).replace("_", " "),
-                "is_last": is_edit and digests.get(row["path"], "") == fields["digest"],
-                "is_open": is_open,
-                "toggle": address_with(ACTIVITY, asked, **({} if is_open else {"open": row["id"]}))
-                + f"#event-{row['id']}",
-                "difference": self._change_by(row["path"], fields["commit"]) if is_open and is_edit else None,
-            }
-            days.setdefault(f"{row['at'].astimezone(zone):%Y-%m-%d}", []).append(shown)
-        return days
+def _change_by(shell: Shell, path: str, rev: str) -> Difference | None:
+    """What a commit changed in a note; None where that is not known any more."""
+    try:
+        versions = shell.call("history", {"id": path, "limit": str(_MOST_VERSIONS)}).results
+        return _change(shell, versions, rev)
+    except NotebookError:
+        return None
 
-    def _change_by(self, path: str, rev: str) -> Difference | None:
-        """What a commit changed in a note; None where that is not known any more."""
-        try:
-            versions = self._shell.call("history", {"id": path, "limit": str(_MOST_VERSIONS)}).results
-            return self._change(versions, rev)
-        except NotebookError:
-            return None
 
-    def _change(self, versions: Sequence[Version], rev: str) -> Difference:
-        """What a version changed. Raises NotFound."""
-        at = next((at for at, each in enumerate(versions) if rev and each.rev.startswith(rev)), None)
-        if at is None:
-            raise NotFound("version", rev, next="see the history of the note")
-        new = self._text(versions[at])
-        old = self._text(versions[at + 1]) if at + 1 < len(versions) else ""
-        return difference_of(unified_diff(old, new, versions[at].path))
+def _change(shell: Shell, versions: Sequence[Version], rev: str) -> Difference:
+    """What a version changed. Raises NotFound."""
+    at = next((at for at, each in enumerate(versions) if rev and each.rev.startswith(rev)), None)
+    if at is None:
+        raise NotFound("version", rev, next="see the history of the note")
+    new = _text(shell, versions[at])
+    old = _text(shell, versions[at + 1]) if at + 1 < len(versions) else ""
+    return difference_of(unified_diff(old, new, versions[at].path))
 
-    def _text(self, version: Version) -> str:
-        return (self._core.history.text(version.rev, version.path) or b"").decode(errors="replace")
+
+def _text(shell: Shell, version: Version) -> str:
+    return (shell.notebook.core.history.text(version.rev, version.path) or b"").decode(errors="replace")
 
 
 def _chosen(asked: Mapping[str, str], zone: tzinfo) -> Where:

@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
 from notebook_sync.errors import UsageError
 from notebook_sync.model import CORE_FACTS
 from notebook_sync.services.fact_upkeep import Pair
 from notebook_sync.surfaces.dashboard.markdown import note_href
 from notebook_sync.surfaces.dashboard.notes import undo_of
-from notebook_sync.surfaces.dashboard.shell import Ask, Shell, Undo
+from notebook_sync.surfaces.dashboard.shell import Ask, Shell, Undo, route
 
 _FACTS, _PAIRS, _MEMORIES, _GRAPH = "/review/facts", "/review/pairs", "/review/memories", "/memory-graph"
 _FADING_DAYS = "14"
@@ -56,82 +55,63 @@ DECISIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Twins:
-    """Two facts that say the same, each in pieces with the words that the other lacks."""
-
-    pair: Pair
-    drop: Pieces
-    keep: Pieces
-
-
-def routes(shell: Shell) -> list[BaseRoute]:
-    """The pages of what is to be decided, and the form that decides."""
-    page = Reviewing(shell)
-    for path, title in ((_FACTS, "Review facts"), (_MEMORIES, "Review memories"), (_GRAPH, "Memory graph")):
-        shell.add_link("Memory", path, title)
-    return [
-        shell.route(_FACTS, page.facts, "GET"),
-        shell.route(_PAIRS, page.pairs, "GET"),
-        shell.route(_MEMORIES, page.memories, "GET"),
-        shell.route(_GRAPH, page.graph, "GET"),
-        shell.route("/decide", page.decide, "POST"),
-    ]
+@route(_FACTS, link=("Memory", "Review facts"))
+def show_facts(shell: Shell, ask: Ask) -> Response:
+    """Facts that are proposed, or that fade."""
+    call, limit = shell.call, str(_MOST_ROWS)
+    return shell.page(
+        ask,
+        "review_facts.html",
+        proposed=call("fact list", {"proposed": "true", "limit": limit}).results,
+        fading=call("fact list", {"fading": _FADING_DAYS, "limit": limit}).results[::-1],
+        days=_FADING_DAYS,
+        core=CORE_FACTS,
+    )
 
 
-class Reviewing:
-    """The pages on what is to be decided."""
-
-    def __init__(self, shell: Shell) -> None:
-        self._shell = shell
-
-    def facts(self, ask: Ask) -> Response:
-        """Facts that are proposed, or that fade."""
-        call, limit = self._shell.call, str(_MOST_ROWS)
-        return self._shell.page(
-            ask,
-            "review_facts.html",
-            proposed=call("fact list", {"proposed": "true", "limit": limit}).results,
-            fading=call("fact list", {"fading": _FADING_DAYS, "limit": limit}).results[::-1],
-            days=_FADING_DAYS,
-            core=CORE_FACTS,
-        )
-
-    def pairs(self, ask: Ask) -> Response:
-        """Facts that say the same, which takes a while to find: the page of facts asks for them when it is shown."""
-        pairs: Sequence[Pair] = self._shell.call("fact dedupe", {"dry_run": "true"}).pairs
-        twins, more = [_twins(pair) for pair in pairs[:_MOST_PAIRS]], max(0, len(pairs) - _MOST_PAIRS)
-        return self._shell.page(ask, "review_pairs.html", twins=twins, more=more, is_inner=ask.is_fragment)
-
-    def memories(self, ask: Ask) -> Response:
-        """Memories that an agent saved and nobody confirmed."""
-        found = self._shell.call("memory list", {"needs_review": "true", "limit": str(_MOST_ROWS)})
-        return self._shell.page(ask, "review_memories.html", rows=found.results)
-
-    def graph(self, ask: Ask) -> Response:
-        """Memories and their links as a picture in which each box is a link."""
-        asked = ask.asked("kind", "domain")
-        given = {name: value for name, value in asked.items() if value}
-        drawn = self._shell.call("memory graph", {**given, "links": note_href("")})
-        # The pages' policy forbids a style in a page, and style.css has these classes.
-        picture = Markup(_STYLE.sub("", drawn.text))  # noqa: S704 - the operation escapes what memories say
-        return self._shell.page(ask, "memory_graph.html", picture=picture, drawn=drawn, kinds=_KINDS, asked=asked)
-
-    def decide(self, ask: Ask) -> Response:
-        """Do what a form says."""
-        decision, what = DECISIONS.get(ask.form.get("do", "")), ask.form.get("what", "")
-        if decision is None:
-            raise UsageError("there is no such decision", next="go back to the page, and send it again")
-        done = self._shell.call(decision.operation, {decision.argument: what, **decision.fixed})
-        undo = Undo("/decide", {"do": decision.undo, "what": what}) if decision.undo else None
-        if decision.undo == _BACK:
-            undo = undo_of(self._shell.call("read", {"id": ask.form.get("path", "")}))
-        to = ask.back_to(_FACTS, _PAIRS, _MEMORIES)
-        return self._shell.done(ask, to, f"Done: {decision.said}", warnings=done.warnings, undo=undo)
+@route(_PAIRS)
+def show_pairs(shell: Shell, ask: Ask) -> Response:
+    """Facts that say the same, which takes a while to find: the page of facts asks for them when it is shown."""
+    pairs: Sequence[Pair] = shell.call("fact dedupe", {"dry_run": "true"}).pairs
+    twins, more = [_twins(pair) for pair in pairs[:_MOST_PAIRS]], max(0, len(pairs) - _MOST_PAIRS)
+    return shell.page(ask, "review_pairs.html", twins=twins, more=more, is_inner=ask.is_fragment)
 
 
-def _twins(pair: Pair) -> Twins:
-    """A pair with what differs, which is not marked where the facts themselves hold such marks."""
+@route(_MEMORIES, link=("Memory", "Review memories"))
+def show_memories(shell: Shell, ask: Ask) -> Response:
+    """Memories that an agent saved and nobody confirmed."""
+    found = shell.call("memory list", {"needs_review": "true", "limit": str(_MOST_ROWS)})
+    return shell.page(ask, "review_memories.html", rows=found.results)
+
+
+@route(_GRAPH, link=("Memory", "Memory graph"))
+def show_graph(shell: Shell, ask: Ask) -> Response:
+    """Memories and their links as a picture in which each box is a link."""
+    asked = ask.asked("kind", "domain")
+    given = {name: value for name, value in asked.items() if value}
+    drawn = shell.call("memory graph", {**given, "links": note_href("")})
+    # The pages' policy forbids a style in a page, and style.css has these classes.
+    picture = Markup(_STYLE.sub("", drawn.text))  # noqa: S704 - the operation escapes what memories say
+    return shell.page(ask, "memory_graph.html", picture=picture, drawn=drawn, kinds=_KINDS, asked=asked)
+
+
+@route("/decide", "POST")
+def decide(shell: Shell, ask: Ask) -> Response:
+    """Do what a form says."""
+    decision, what = DECISIONS.get(ask.form.get("do", "")), ask.form.get("what", "")
+    if decision is None:
+        raise UsageError("there is no such decision", next="go back to the page, and send it again")
+    done = shell.call(decision.operation, {decision.argument: what, **decision.fixed})
+    undo = Undo("/decide", {"do": decision.undo, "what": what}) if decision.undo else None
+    if decision.undo == _BACK:
+        undo = undo_of(shell.call("read", {"id": ask.form.get("path", "")}))
+    to = ask.back_to(_FACTS, _PAIRS, _MEMORIES)
+    return shell.done(to, f"Done: {decision.said}", warnings=done.warnings, undo=undo)
+
+
+def _twins(pair: Pair) -> tuple[Pair, Pieces, Pieces]:
+    """A pair, and what goes and what stays in pieces, with the words that the other lacks. They are not marked where
+    the facts themselves hold such marks."""
     pieces: Pieces = []
     last = 0
     for found in _MARKED.finditer(pair.diff):
@@ -142,8 +122,8 @@ def _twins(pair: Pair) -> Twins:
     drop = [piece for piece in pieces if piece[0] != "ins"]
     keep = [piece for piece in pieces if piece[0] != "del"]
     if (_said(drop), _said(keep)) != (pair.drop.content, pair.keep.content):
-        return Twins(pair, [("", pair.drop.content)], [("", pair.keep.content)])
-    return Twins(pair, drop, keep)
+        return pair, [("", pair.drop.content)], [("", pair.keep.content)]
+    return pair, drop, keep
 
 
 def _said(pieces: Pieces) -> str:

@@ -12,18 +12,16 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from starlette.responses import Response
-from starlette.routing import BaseRoute
 
-from notebook_sync.errors import NoSuchNote, NotebookError, UsageError
+from notebook_sync.errors import NoSuchNote, UsageError
 from notebook_sync.services.assembling import REMINDERS, RULES
 from notebook_sync.services.reminders import SECTIONS, Due
 from notebook_sync.surfaces.dashboard.notes import undo_of
-from notebook_sync.surfaces.dashboard.shell import Ask, Shell, Undo
+from notebook_sync.surfaces.dashboard.shell import Ask, Shell, Undo, route
 
 _PAGE = "/reminders"
 _GROUPS = ("Overdue", "Today", "This week", "Later", "Waiting", "Done")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(\[.\]\s+)?(.+)")
-_DATES = {"Waiting For": "expected"}
 WEEK = 7
 
 
@@ -35,20 +33,6 @@ class Row:
     entry: str
     has_box: bool
     digest: str
-
-
-def routes(shell: Shell) -> list[BaseRoute]:
-    """The pages of reminders and rules, and the changes of a reminder."""
-    page = Reminding(shell)
-    shell.add_link("Notebook", _PAGE, "Reminders")
-    shell.add_link("Notebook", "/rules", "Rules")
-    return [
-        shell.route(_PAGE, page.show, "GET"),
-        shell.route(f"{_PAGE}/add", page.add, "POST"),
-        shell.route(f"{_PAGE}/tick", page.tick, "POST"),
-        shell.route(f"{_PAGE}/move", page.move, "POST"),
-        shell.route("/rules", lambda ask: _show_rules(shell, ask), "GET"),
-    ]
 
 
 def rows_of(shell: Shell, reminders: Iterable[Due]) -> list[Row]:
@@ -91,73 +75,68 @@ def days_left(moment: str, now: datetime) -> int | None:
         return None
 
 
-class Reminding:
-    """The page of reminders, and what is done on it."""
+@route(_PAGE, link=("Notebook", "Reminders"))
+def show_reminders(shell: Shell, ask: Ask) -> Response:
+    """All reminders, by when they are due."""
+    found, trouble = shell.tried("reminders")
+    note, unread = shell.tried("read", {"id": REMINDERS})
+    now = datetime.now(shell.notebook.settings.timezone)
+    return shell.page(
+        ask,
+        "reminders.html",
+        groups=groups_of(rows_of(shell, found.results), now) if found else {},
+        sections=[each.heading for each in note.sections if each.heading in SECTIONS] if note else [],
+        problems=found.problems if found else [],
+        trouble=trouble or unread,
+        path=REMINDERS,
+    )
 
-    def __init__(self, shell: Shell) -> None:
-        self._shell = shell
 
-    def show(self, ask: Ask) -> Response:
-        """All reminders, by when they are due."""
-        shell, found, sections, trouble = self._shell, None, list[str](), None
-        try:
-            found = shell.call("reminders")
-            sections = [each.heading for each in shell.call("read", {"id": REMINDERS}).sections]
-        except NotebookError as error:
-            trouble = error
-        now = datetime.now(shell.notebook.settings.timezone)
-        return shell.page(
-            ask,
-            "reminders.html",
-            groups=groups_of(rows_of(shell, found.results), now) if found else {},
-            sections=[each for each in sections if each in SECTIONS],
-            problems=found.problems if found else [],
-            trouble=trouble,
-            path=REMINDERS,
-        )
+@route(f"{_PAGE}/add", "POST")
+def add(shell: Shell, ask: Ask) -> Response:
+    """Add a reminder on one line."""
+    section, due = ask.form.get("section", ""), _one_line(ask.form.get("due", ""))
+    text = _one_line(ask.form.get("text", ""))
+    if not text:
+        raise UsageError("the reminder has no text", next="write what is to be done")
+    box = "" if section in ("Recurring", "Waiting For") else "[ ] "
+    dated = f" [{'expected' if section == 'Waiting For' else 'due'}: {due}]" if due and section != "Recurring" else ""
+    given = {"action": "append_to_section", "section": section, "content": f"- {box}{text}{dated}"}
+    return _edit(shell, ask, given, "added a reminder")
 
-    def add(self, ask: Ask) -> Response:
-        """Add a reminder on one line."""
-        section, due = ask.form.get("section", ""), _one_line(ask.form.get("due", ""))
-        text = _one_line(ask.form.get("text", ""))
-        if not text:
-            raise UsageError("the reminder has no text", next="write what is to be done")
-        box = "" if section in ("Recurring", "Waiting For") else "[ ] "
-        dated = f" [{_DATES.get(section, 'due')}: {due}]" if due and section != "Recurring" else ""
-        given = {"action": "append_to_section", "section": section, "content": f"- {box}{text}{dated}"}
-        return self._edit(ask, given, "added a reminder")
 
-    def tick(self, ask: Ask) -> Response:
-        """Tick a reminder, or take its tick back."""
-        entry = ask.form.get("entry", "")
-        undo = Undo(f"{_PAGE}/tick", {"entry": entry})
-        return self._edit(ask, {"action": "toggle_checkbox", "entry_match": entry}, "ticked a reminder", undo)
+@route(f"{_PAGE}/tick", "POST")
+def tick(shell: Shell, ask: Ask) -> Response:
+    """Tick a reminder, or take its tick back."""
+    entry = ask.form.get("entry", "")
+    undo = Undo(f"{_PAGE}/tick", {"entry": entry})
+    return _edit(shell, ask, {"action": "toggle_checkbox", "entry_match": entry}, "ticked a reminder", undo)
 
-    def move(self, ask: Ask) -> Response:
-        """Move a reminder to another section."""
-        entry, to, section = (ask.form.get(name, "") for name in ("entry", "to", "section"))
-        undo = Undo(f"{_PAGE}/move", {"entry": entry, "to": section, "section": to})
-        return self._edit(ask, {"action": "move_entry", "entry_match": entry, "to": to}, "moved a reminder", undo)
 
-    def _edit(self, ask: Ask, given: dict[str, Any], what: str, undo: Undo | None = None) -> Response:
-        digest = {"expected_digest": ask.form["digest"]} if ask.form.get("digest") else {}
-        done = self._shell.call("edit", {"id": REMINDERS, **given, **digest})
-        to = ask.back_to(_PAGE, "/")
-        return self._shell.done(ask, to, f"Done: {what}", warnings=done.warnings, undo=undo or undo_of(done))
+@route(f"{_PAGE}/move", "POST")
+def move(shell: Shell, ask: Ask) -> Response:
+    """Move a reminder to another section."""
+    entry, to, section = (ask.form.get(name, "") for name in ("entry", "to", "section"))
+    undo = Undo(f"{_PAGE}/move", {"entry": entry, "to": section, "section": to})
+    return _edit(shell, ask, {"action": "move_entry", "entry_match": entry, "to": to}, "moved a reminder", undo)
+
+
+def _edit(shell: Shell, ask: Ask, given: dict[str, Any], what: str, undo: Undo | None = None) -> Response:
+    digest = {"expected_digest": ask.form["digest"]} if ask.form.get("digest") else {}
+    done = shell.call("edit", {"id": REMINDERS, **given, **digest})
+    to = ask.back_to(_PAGE, "/")
+    return shell.done(to, f"Done: {what}", warnings=done.warnings, undo=undo or undo_of(done))
 
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _show_rules(shell: Shell, ask: Ask) -> Response:
+@route("/rules", link=("Notebook", "Rules"))
+def show_rules(shell: Shell, ask: Ask) -> Response:
     """The rules in force, or what applies to somebody and why."""
     given = ask.asked("identity", "channel")
-    standing, trouble = None, None
-    try:
-        standing = shell.call("rules", given)
-    except NotebookError as error:
-        trouble = error
+    standing, trouble = shell.tried("rules", given)
     now = datetime.now(shell.notebook.settings.timezone)
     rules = [(each, days_left(each.until, now)) for each in standing.results] if standing else []
     return shell.page(

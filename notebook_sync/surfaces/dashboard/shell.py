@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -27,18 +29,17 @@ from notebook_sync.errors import NotebookError, UsageError
 from notebook_sync.notebook import Notebook
 from notebook_sync.registry import OPERATIONS, call
 from notebook_sync.services.core import Core
-from notebook_sync.sessions import OWNER
+from notebook_sync.sessions import OWNER, Session
 from notebook_sync.surfaces.background import Threads
 from notebook_sync.surfaces.dashboard.markdown import note_href, render
 
 FRAGMENT: Final = "text/fragment"
 GROUPS: Final = ("Notebook", "Memory", "Agents", "System")
-_POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'"
-)
 _PAGE_HEADERS: Final = {
-    "Content-Security-Policy": _POLICY,
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
     "Referrer-Policy": "same-origin",  # a form comes back to the page that it was sent from
     "X-DNS-Prefetch-Control": "off",
 }
@@ -46,7 +47,6 @@ _MOST_FIELDS = 200
 _MOST_MESSAGES = 200
 _YEAR = 365 * 86_400
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-_HERE = Path(__file__).parent
 
 Fields = ImmutableMultiDict[str, str]
 
@@ -98,16 +98,18 @@ class Undo:
     fields: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """What was just done, for the next page that is shown."""
-
-    text: str
-    warnings: Sequence[str] = ()
-    undo: Undo | None = None
+Handler = Callable[["Shell", Ask], Response]
 
 
-Handler = Callable[[Ask], Response]
+def route(path: str, *methods: str, link: tuple[str, str] = ("", "")) -> Callable[[Handler], Handler]:
+    """Declare a function as what answers at a path, to GET unless methods are named. `link` is its group and its title
+    in the navigation."""
+
+    def declare(handler: Handler) -> Handler:
+        handler.declared = path, methods, link  # type: ignore[attr-defined]
+        return handler
+
+    return declare
 
 
 class Shell:
@@ -115,11 +117,15 @@ class Shell:
 
     def __init__(self, notebook: Notebook) -> None:
         self.notebook = notebook
+        # By group, the path and the title of each link.
         self.navigation: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
         self._threads = Threads()
         self._zone: tzinfo = UTC
-        self._messages: OrderedDict[str, Message] = OrderedDict()
-        self._files = {each.name: each.read_bytes() for each in (_HERE / "static").iterdir()}
+        # What was just done, for the next page that is shown: `text`, `warnings` and `undo`.
+        self._messages: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
+        # By the name of a server: when it last answered, and how many changes it lacked then.
+        self.answered: dict[str, tuple[datetime, int]] = {}
+        self._files = {each.name: each.read_bytes() for each in (Path(__file__).parent / "static").iterdir()}
         self._addresses = {
             name: f"/static/{sha256(each).hexdigest()[:12]}-{name}" for name, each in self._files.items()
         }
@@ -133,11 +139,16 @@ class Shell:
         self._templates.filters |= {"cell": self._cell, "note_href": note_href, "markdown": render}
         self._templates.globals |= {"static": self._addresses.__getitem__, "navigation": self.navigation}
 
-    def add_link(self, group: str, path: str, title: str) -> None:
-        """Add an entry to the navigation."""
-        self.navigation[group].append((path, title))
+    def routes_in(self, module: ModuleType) -> Iterator[Route]:
+        """The routes that a module declares, which are also named in the navigation."""
+        for handler in vars(module).values():
+            if declared := getattr(handler, "declared", None):
+                path, methods, (group, title) = declared
+                if group:
+                    self.navigation[group].append((path, title))
+                yield self.route(path, partial(handler, self), *methods)
 
-    def route(self, path: str, handler: Handler, *methods: str) -> Route:
+    def route(self, path: str, handler: Callable[[Ask], Response], *methods: str) -> Route:
         """A route whose handler runs in a thread. A form is read before."""
 
         async def answer(request: Request) -> Response:
@@ -150,24 +161,35 @@ class Shell:
 
         return Route(path, answer, methods=list(methods or ("GET",)))
 
-    def call(self, words: str, given: Mapping[str, Any] | None = None, **unchecked: Any) -> Any:
-        """What an operation answers to the owner. Raises NotebookError."""
-        return call(self.notebook, OPERATIONS[words], given or {}, OWNER, from_text=True, **unchecked)
+    def call(
+        self, words: str, given: Mapping[str, Any] | None = None, session: Session = OWNER, **unchecked: Any
+    ) -> Any:
+        """What an operation answers to the owner, or to another session. Raises NotebookError."""
+        return call(self.notebook, OPERATIONS[words], given or {}, session, from_text=True, **unchecked)
+
+    def tried(
+        self, words: str, given: Mapping[str, Any] | None = None, session: Session = OWNER
+    ) -> tuple[Any, NotebookError | None]:
+        """What an operation answers, and no error; or nothing, and why it cannot answer."""
+        try:
+            return self.call(words, given, session), None
+        except NotebookError as error:
+            return None, error
 
     def page(self, ask: Ask, template: str, *, status: int = 200, **values: Any) -> Response:
         """A page, or the inner part of one."""
         message = self._messages.pop(ask.query.get("done", ""), None)
-        values = {"here": ask.request.url.path, "message": message, "name": self._name, **values}
+        values = {"here": ask.request.url.path, "message": message, "name": self.notebook.root.name, **values}
         values |= {"behind": self.notebook.core.behind(), "state": ask.state}
         self._zone = self.notebook.settings.timezone
         found = self._templates.get_template(template)
         inner = found.blocks["main"](found.new_context(values)) if ask.is_fragment else None
         return html(found.render(values) if inner is None else "".join(inner), status)
 
-    def done(self, ask: Ask, to: str, text: str, *, warnings: Sequence[str] = (), undo: Undo | None = None) -> Response:
+    def done(self, to: str, text: str, *, warnings: Sequence[str] = (), undo: Undo | None = None) -> Response:
         """The answer to a form that has done its work: the page at `to`, with a message."""
         key = secrets.token_urlsafe(9)
-        self._messages[key] = Message(text, warnings, undo)
+        self._messages[key] = {"text": text, "warnings": warnings, "undo": undo}
         while len(self._messages) > _MOST_MESSAGES:
             self._messages.popitem(last=False)
         place, _, query = to.partition("?")
@@ -180,7 +202,7 @@ class Shell:
 
     def plain(self, template: str, *, status: int = 200, here: str = "", **values: Any) -> Response:
         """A page without messages; without navigation too, unless `here` says where it is."""
-        name = self._name if here else ""
+        name = self.notebook.root.name if here else ""
         text = self._templates.get_template(template).render(here=here, name=name, behind="", **values)
         return html(text, status)
 
@@ -191,10 +213,6 @@ class Shell:
             raise HTTPException(404)
         headers = {"Cache-Control": f"private, max-age={_YEAR}, immutable"}
         return Response(self._files[name], headers=headers, media_type=_TYPES[name.rpartition(".")[2]])
-
-    @property
-    def _name(self) -> str:
-        return self.notebook.root.name
 
     def _cell(self, value: Any) -> str:
         return cell(value, self._zone)

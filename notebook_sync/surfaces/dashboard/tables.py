@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import msgspec
 from starlette.responses import Response
-from starlette.routing import BaseRoute
+from starlette.routing import Route
 
 from notebook_sync.errors import NotebookError, UsageError
 from notebook_sync.registry import OPERATIONS, Operation, as_json
@@ -148,18 +149,15 @@ PAGES: tuple[Page, ...] = (
 )
 
 
-def routes(shell: Shell) -> list[BaseRoute]:
-    """The routes of every page."""
-    found: list[BaseRoute] = []
+def routes(shell: Shell) -> Iterator[Route]:
+    """The routes of every page, which are also named in the navigation."""
     for page in PAGES:
         if page.group:
-            shell.add_link(page.group, page.path, page.title)
-        table = Table(shell, page)
-        found.append(shell.route(page.path, table.show, "GET"))
+            shell.navigation[page.group].append((page.path, page.title))
+        yield shell.route(page.path, partial(show_table, shell, page))
         for words in dict.fromkeys(page.operations):
             form = Form(shell, page, OPERATIONS[words])
-            found.append(shell.route(form.address, form.answer, "GET", "POST"))
-    return found
+            yield shell.route(form.address, form.answer, "GET", "POST")
 
 
 def address_of(page: Page, words: str) -> str:
@@ -167,95 +165,88 @@ def address_of(page: Page, words: str) -> str:
     return f"{page.path}/{words.replace(' ', '-').replace('_', '-')}"
 
 
-class Table:
-    """The list of one page."""
+def show_table(shell: Shell, page: Page, ask: Ask) -> Response:
+    """The rows, the fields that choose among them, and the forms."""
+    operation = _operation(page, ask)
+    found, trouble = _rows(shell, page, operation, ask) if operation else ({}, None)
+    rows = list(found.get("results") or ())[:: -1 if page.is_newest_last else 1]
+    last = _number(ask) * PER_PAGE
+    has_cursor = operation is not None and "after" in operation.hints
+    shown = rows if has_cursor else rows[last - PER_PAGE : last]
+    return shell.page(
+        ask,
+        "table.html",
+        status=trouble.status if isinstance(trouble, UsageError) else 200,
+        page=page,
+        rows=[_shown(page, row) for row in shown[:PER_PAGE]],
+        columns=page.columns or (operation.columns if operation else ()),
+        filters=_filters(page, ask),
+        create=_create(page, ask),
+        tools=[(address_of(page, words), OPERATIONS[words].summary) for words in page.tools],
+        more=_more(page, ask, found.get("next") if has_cursor else len(rows) > last),
+        notes=[*filter(None, [found.get("degraded")]), *(found.get("problems") or ())],
+        trouble=trouble,
+        is_filtered=not operation or bool(set(ask.query) - {"query", "page", "done", "after"}),
+        is_asked=bool(operation),
+        nothing=operation.nothing_found if operation else "",
+    )
 
-    def __init__(self, shell: Shell, page: Page) -> None:
-        self._shell = shell
-        self._page = page
 
-    def show(self, ask: Ask) -> Response:
-        """The rows, the fields that choose among them, and the forms."""
-        page, operation, trouble = self._page, self._operation(ask), None
-        found: Mapping[str, Any] = {}
-        try:
-            found = self._rows(operation, ask) if operation else {}
-        except NotebookError as error:
-            trouble = error
-        rows = list(found.get("results") or ())[:: -1 if page.is_newest_last else 1]
-        last = _number(ask) * PER_PAGE
-        has_cursor = operation is not None and "after" in operation.hints
-        shown = rows if has_cursor else rows[last - PER_PAGE : last]
-        return self._shell.page(
-            ask,
-            "table.html",
-            status=trouble.status if isinstance(trouble, UsageError) else 200,
-            page=page,
-            rows=[self._shown(row) for row in shown[:PER_PAGE]],
-            columns=page.columns or (operation.columns if operation else ()),
-            filters=self._filters(ask),
-            create=self._create(ask),
-            tools=[(address_of(page, words), OPERATIONS[words].summary) for words in page.tools],
-            more=self._more(ask, found.get("next") if has_cursor else len(rows) > last),
-            notes=[*filter(None, [found.get("degraded")]), *(found.get("problems") or ())],
-            trouble=trouble,
-            is_filtered=not operation or bool(set(ask.query) - {"query", "page", "done", "after"}),
-            is_asked=bool(operation),
-            nothing=operation.nothing_found if operation else "",
-        )
+def _operation(page: Page, ask: Ask) -> Operation | None:
+    """What lists the rows; None while an argument that it needs is missing."""
+    words = page.search if page.search and ask.query.get("query") else page.listing
+    operation = OPERATIONS.get(words)
+    return None if operation is None or missing_in(operation, _given(page, operation, ask)) else operation
 
-    def _operation(self, ask: Ask) -> Operation | None:
-        """What lists the rows; None while an argument that it needs is missing."""
-        page = self._page
-        words = page.search if page.search and ask.query.get("query") else page.listing
-        operation = OPERATIONS.get(words)
-        return None if operation is None or missing_in(operation, self._given(operation, ask)) else operation
 
-    def _given(self, operation: Operation, ask: Ask) -> dict[str, Any]:
-        fixed = {name: each for name, each in self._page.fixed.items() if name in operation.hints}
-        return {**given_in(operation, ask.query), **fixed}
+def _given(page: Page, operation: Operation, ask: Ask) -> dict[str, Any]:
+    fixed = {name: each for name, each in page.fixed.items() if name in operation.hints}
+    return {**given_in(operation, ask.query), **fixed}
 
-    def _rows(self, operation: Operation, ask: Ask) -> Mapping[str, Any]:
-        given = self._given(operation, ask)
-        if "limit" in operation.hints:
-            given["limit"] = str(PER_PAGE if "after" in operation.hints else min(_number(ask) * PER_PAGE + 1, 10_000))
-        found = plain(self._shell.call(operation.words, given))
-        return found if isinstance(found, dict) else {}
 
-    def _filters(self, ask: Ask) -> list[Any]:
-        page = self._page
-        operations = [OPERATIONS[words] for words in (page.search, page.listing) if words]
-        inputs = {each.name: each for one in operations for each in inputs_of(one, ask.query, without=page.fixed)}
-        if page.search:  # without words, all rows are listed
-            inputs["query"] = replace(inputs["query"], is_required=False)
-        return list(inputs.values())
+def _rows(shell: Shell, page: Page, operation: Operation, ask: Ask) -> tuple[Mapping[str, Any], NotebookError | None]:
+    given = _given(page, operation, ask)
+    if "limit" in operation.hints:
+        given["limit"] = str(PER_PAGE if "after" in operation.hints else min(_number(ask) * PER_PAGE + 1, 10_000))
+    result, trouble = shell.tried(operation.words, given)
+    found = plain(result)
+    return found if isinstance(found, dict) else {}, trouble
 
-    def _create(self, ask: Ask) -> Mapping[str, Any] | None:
-        words = self._page.create
-        if not words:
-            return None
-        operation = OPERATIONS[words]
-        fields = inputs_of(operation, ask.query)
-        return {"address": address_of(self._page, words), "title": operation.summary, "fields": fields}
 
-    def _shown(self, row: dict[str, Any]) -> dict[str, Any]:
-        page = self._page
-        opens = _filled(page.opens, row) or (note_href(row["path"]) if row.get("path") else "")
-        actions = [
-            {
-                "address": address_of(page, action.operation),
-                "label": action.label or OPERATIONS[action.operation].summary,
-                "fields": {action.argument: str(row.get(page.id, "")), **action.fixed},
-            }
-            for action in page.actions
-            if action.fits(row)
-        ]
-        return {"fields": row, "opens": opens, "actions": actions, "name": _name_of(row)}
+def _filters(page: Page, ask: Ask) -> list[Any]:
+    operations = [OPERATIONS[words] for words in (page.search, page.listing) if words]
+    inputs = {each["name"]: each for one in operations for each in inputs_of(one, ask.query, without=page.fixed)}
+    if page.search:  # without words, all rows are listed
+        inputs["query"]["is_required"] = False
+    return list(inputs.values())
 
-    def _more(self, ask: Ask, after: str | bool | None) -> str:
-        """The address of the next page; "" where there is none."""
-        turned = {"after": after} if isinstance(after, str) else {"page": str(_number(ask) + 1)}
-        return f"{self._page.path}?{urlencode({**ask.query, **turned})}" if after else ""
+
+def _create(page: Page, ask: Ask) -> Mapping[str, Any] | None:
+    if not page.create:
+        return None
+    operation = OPERATIONS[page.create]
+    fields = inputs_of(operation, ask.query)
+    return {"address": address_of(page, page.create), "title": operation.summary, "fields": fields}
+
+
+def _shown(page: Page, row: dict[str, Any]) -> dict[str, Any]:
+    opens = _filled(page.opens, row) or (note_href(row["path"]) if row.get("path") else "")
+    actions = [
+        {
+            "address": address_of(page, action.operation),
+            "label": action.label or OPERATIONS[action.operation].summary,
+            "fields": {action.argument: str(row.get(page.id, "")), **action.fixed},
+        }
+        for action in page.actions
+        if action.fits(row)
+    ]
+    return {"fields": row, "opens": opens, "actions": actions, "name": _name_of(row)}
+
+
+def _more(page: Page, ask: Ask, after: str | bool | None) -> str:
+    """The address of the next page; "" where there is none."""
+    turned = {"after": after} if isinstance(after, str) else {"page": str(_number(ask) + 1)}
+    return f"{page.path}?{urlencode({**ask.query, **turned})}" if after else ""
 
 
 class Form:
@@ -305,7 +296,7 @@ class Form:
                 is_changed=bool(confirmed),
                 result=plain(trial),
             )
-        seen = {"seen": trial} if operation.is_confirmed else {}
+        seen: dict[str, Any] = {"seen": trial} if operation.is_confirmed else {}
         return self._did(ask, given, self._shell.call(operation.words, given, **seen))
 
     def _did(self, ask: Ask, given: Mapping[str, Any], result: Any) -> Response:
@@ -317,7 +308,7 @@ class Form:
         to = _filled(self._page.then, fields) or self._back(ask)
         name = _name_of(fields)
         text = f"Done: {operation.summary[0].lower()}{operation.summary[1:]}{f' – {name}' if name else ''}"
-        return self._shell.done(ask, to, text, warnings=fields.get("warnings") or (), undo=self._undo(given))
+        return self._shell.done(to, text, warnings=fields.get("warnings") or (), undo=self._undo(given))
 
     def _undo(self, given: Mapping[str, Any]) -> Undo | None:
         words = self._operation.words

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from importlib.util import find_spec
 from typing import Any, get_args, get_origin
 
@@ -24,7 +24,7 @@ from notebook_sync.registry import OPERATIONS, Operation, as_json, call, plain_t
 from notebook_sync.services.results import Missing
 from notebook_sync.surfaces.background import Threads
 from notebook_sync.surfaces.http.guard import AUTHORIZE, AuthBackend, BearerAuth, Cost, Guard, SessionOf, json_response
-from notebook_sync.surfaces.http.live import EventStreams, Metrics
+from notebook_sync.surfaces.http.live import Metrics, stream_events
 from notebook_sync.surfaces.tools import ALL, is_writing_tool, object_in, run_tool, tool_definitions
 
 API = "/api/v1"
@@ -41,12 +41,17 @@ _QUICK = frozenset({"notes", "history", "rules", "reminders", "tools"})
 _LISTEN, _LATER = "subscriptions/listen", "2026"
 _REF = "#/components/schemas/{name}"
 _TEXT = {"type": "string"}
-_ERROR_FIELDS = {
+_ERROR_SCHEMA = {
     "type": "object",
-    "required": ["type", "message", "next"],
-    "properties": {"type": _TEXT, "message": _TEXT, "next": _TEXT},
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["type", "message", "next"],
+            "properties": {"type": _TEXT, "message": _TEXT, "next": _TEXT},
+        }
+    },
 }
-_ERROR_SCHEMA = {"type": "object", "required": ["error"], "properties": {"error": _ERROR_FIELDS}}
 
 
 def asgi(
@@ -67,12 +72,12 @@ def asgi(
     load_operations()
     metrics, answers = Metrics(notebook), _Answers(notebook)
     routes: list[BaseRoute] = [
-        *(_route(operation, answers) for operation in OPERATIONS.values() if operation.route),
+        *(answers.route(operation) for operation in OPERATIONS.values() if operation.route),
         Route(f"{API}/health", answers.health),
         Route(f"{API}/openapi.json", answers.openapi),
         Route(f"{API}/tools", answers.list_tools),
         Route(f"{API}/tools/{{name}}", answers.call_tool, methods=["POST"]),
-        Route(f"{API}/events", EventStreams(notebook).stream),
+        Route(f"{API}/events", functools.partial(stream_events, notebook.core)),
         Route(f"{API}/metrics", metrics.answer),
         *_mcp(notebook),
     ]
@@ -120,12 +125,6 @@ def _mcp(notebook: Notebook) -> list[BaseRoute]:
     return [Route(MCP, McpApp(notebook))]
 
 
-def _route(operation: Operation, answers: _Answers) -> Route:
-    method, path = operation.route.split()
-    # An id is a path with slashes, which are sent as they are or percent-encoded.
-    return Route(f"{API}{path.replace('{id}', '{id:path}')}", answers.of(operation), methods=[method])
-
-
 class _Answers:
     """The answers to requests that the guard has let pass."""
 
@@ -133,9 +132,10 @@ class _Answers:
         self._notebook = notebook
         self._threads = Threads()
 
-    def of(self, operation: Operation) -> Callable[[Request], Any]:
-        """What answers a request for an operation."""
-        sends_json = _has_body(operation)
+    def route(self, operation: Operation) -> Route:
+        """The route on which an operation is asked for, and answered."""
+        method, path = operation.route.split()
+        sends_json = _has_body(method)
 
         async def answer(request: Request) -> Response:
             given = object_in("the body", await request.body()) if sends_json else _query(operation, request)
@@ -154,7 +154,8 @@ class _Answers:
             headers = {"ETag": f'"{digest}"'} if (digest := getattr(result, "digest", "")) else {}
             return json_response(as_json(result), 201 if operation.creates else 200, headers)
 
-        return answer
+        # An id is a path with slashes, which are sent as they are or percent-encoded.
+        return Route(f"{API}{path.replace('{id}', '{id:path}')}", answer, methods=[method])
 
     async def health(self, _request: Request) -> Response:
         """That the server answers and the index can be written, and the version; why not is for `status` to say."""
@@ -182,9 +183,9 @@ class _Answers:
         return json_response(answer)
 
 
-def _has_body(operation: Operation) -> bool:
+def _has_body(method: str) -> bool:
     """Whether the arguments are sent as JSON, and not in the query."""
-    return operation.route.split()[0] not in ("GET", "DELETE")
+    return method not in ("GET", "DELETE")
 
 
 def _query(operation: Operation, request: Request) -> dict[str, Any]:
@@ -208,7 +209,7 @@ def openapi() -> Mapping[str, Any]:
     for operation, given, result in zip(operations, schemas, schemas[len(operations) :], strict=False):
         method, path = operation.route.split()
         shape = components[given["$ref"].rpartition("/")[2]]
-        paths.setdefault(f"{API}{path}", {})[method.lower()] = _entry(operation, path, shape, result)
+        paths.setdefault(f"{API}{path}", {})[method.lower()] = _entry(operation, method, path, shape, result)
     return {
         "openapi": "3.1.0",
         "info": {"title": "notebook-sync", "version": __version__},
@@ -227,9 +228,9 @@ def _result_of(operation: Operation) -> Any:
     return next(each for each in (*get_args(hint), hint) if each is not Missing) if Missing in get_args(hint) else hint
 
 
-def _entry(operation: Operation, path: str, shape: dict[str, Any], result: Any) -> dict[str, Any]:
+def _entry(operation: Operation, method: str, path: str, shape: dict[str, Any], result: Any) -> dict[str, Any]:
     in_path, required = re.findall(r"{(\w+)", path), shape.get("required", [])
-    sends_json = _has_body(operation)
+    sends_json = _has_body(method)
     parameters = [
         {
             "name": name,

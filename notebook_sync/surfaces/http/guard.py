@@ -10,12 +10,11 @@ import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 
 import anyio
-import anyio.to_thread
 import msgspec
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -241,19 +240,14 @@ class Guard:
         if not quota.allows(holder, held):
             raise TooManyRequests("too many requests of this session are in progress")
         held[holder] += 1
-        try:
+        async with AsyncExitStack() as place:
+            place.callback(held.subtract, [holder])
             if turns:
                 with anyio.move_on_after(TURN_SECONDS) as waiting:
-                    await turns.acquire()
+                    await place.enter_async_context(turns)
                 if waiting.cancelled_caught:
                     raise TooManyRequests(f"{COSTLY_AT_ONCE} costly requests of this session are in progress")
-            try:
-                yield
-            finally:
-                if turns:
-                    turns.release()
-        finally:
-            held[holder] -= 1
+            yield
 
 
 def check_head(scope: Scope, headers: Headers, hosts: Collection[str]) -> None:

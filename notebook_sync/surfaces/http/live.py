@@ -15,6 +15,7 @@ from starlette.responses import Response
 from notebook_sync.errors import NotebookError, NotPermitted
 from notebook_sync.notebook import Notebook
 from notebook_sync.registry import REFUSAL, as_json
+from notebook_sync.services.core import Core
 from notebook_sync.services.view import View
 from notebook_sync.sessions import Session
 from notebook_sync.store.rows import Is, Row
@@ -33,53 +34,52 @@ def sent_as_events(events: AsyncIterator[dict[str, str]]) -> Response:
     return EventSourceResponse(events, ping=_PING_SECONDS, send_timeout=_SLOW_SECONDS)
 
 
-class EventStreams:
-    """The event log as server-sent events. A client that comes back with Last-Event-ID misses nothing."""
+async def stream_events(core: Core, request: Request) -> Response:
+    """The event log as server-sent events: those that the session may see, as they are recorded, until the client
+    leaves or its token ends. A client that comes back with Last-Event-ID misses nothing."""
+    session: Session = request.state.session
+    if session.kind == "external":
+        raise NotPermitted("Events are not available in this conversation")
+    if request.method == "HEAD":
+        return Response(media_type="text/event-stream")
+    return sent_as_events(_events(core, session, request.headers.get("last-event-id", ""), request.state.is_current))
 
-    def __init__(self, notebook: Notebook) -> None:
-        self._core = notebook.core
 
-    async def stream(self, request: Request) -> Response:
-        """Events that the session may see, as they are recorded, until the client leaves or its token ends."""
-        session: Session = request.state.session
-        if session.kind == "external":
-            raise NotPermitted("Events are not available in this conversation")
-        if request.method == "HEAD":
-            return Response(media_type="text/event-stream")
-        rows = self._rows(session, request.headers.get("last-event-id", ""), request.state.is_current)
-        return sent_as_events(rows)
+async def _events(
+    core: Core, session: Session, last: str, is_current: Callable[[], bool]
+) -> AsyncIterator[dict[str, str]]:
+    newest = await anyio.to_thread.run_sync(core.events.newest)
+    since, version = min(last, newest) if last else newest, -1
+    yield {"comment": "ready"}  # events from now on are sent
+    while True:
+        before, version = version, await anyio.to_thread.run_sync(core.index.version)
+        rows = await anyio.to_thread.run_sync(_after, core, since) if version != before else []
+        for row in rows:
+            since = row["id"]
+            if not await anyio.to_thread.run_sync(_may_see, core, session, row):
+                continue
+            if not await anyio.to_thread.run_sync(is_current):
+                return
+            event = {**(row["fields"] or {}), **{name: row[name] for name in _COMMON}}
+            yield {"id": since, "event": row["kind"], "data": msgspec.json.encode(as_json(event)).decode()}
+        if len(rows) == _PAGE:
+            version = -1
+        await anyio.sleep(_POLL_SECONDS)
 
-    async def _rows(self, session: Session, last: str, is_current: Callable[[], bool]) -> AsyncIterator[dict[str, str]]:
-        newest = await anyio.to_thread.run_sync(self._core.events.newest)
-        since, version = min(last, newest) if last else newest, -1
-        yield {"comment": "ready"}  # events from now on are sent
-        while True:
-            before, version = version, await anyio.to_thread.run_sync(self._core.index.version)
-            rows = await anyio.to_thread.run_sync(self._after, since) if version != before else []
-            for row in rows:
-                since = row["id"]
-                if not await anyio.to_thread.run_sync(self._may_see, session, row):
-                    continue
-                if not await anyio.to_thread.run_sync(is_current):
-                    return
-                event = {**(row["fields"] or {}), **{name: row[name] for name in _COMMON}}
-                yield {"id": since, "event": row["kind"], "data": msgspec.json.encode(as_json(event)).decode()}
-            if len(rows) == _PAGE:
-                version = -1
-            await anyio.sleep(_POLL_SECONDS)
 
-    def _after(self, since: str) -> list[Row]:
-        return self._core.index.events.find(Is("id", ">", since), order=("id",), limit=_PAGE)
+def _after(core: Core, since: str) -> list[Row]:
+    return core.index.events.find(Is("id", ">", since), order=("id",), limit=_PAGE)
 
-    def _may_see(self, session: Session, row: Row) -> bool:
-        """The owner sees all; an agent its own events and edits, where it may read the notes that they name whole."""
-        if session.kind == "owner":
-            return True
-        view, fields = View(self._core, session), row["fields"] or {}
-        paths = filter(None, (row["path"], fields.get("moved_from"), fields.get("moved_to")))
-        may_read = all(view.may("read", path) and not view.sees_in_part(path) for path in paths)
-        is_own = bool(session.agent) and row["agent"] == session.agent and row["session"] == session.kind
-        return may_read and (is_own or (row["kind"] == "edit" and bool(row["path"])))
+
+def _may_see(core: Core, session: Session, row: Row) -> bool:
+    """The owner sees all; an agent its own events and edits, where it may read the notes that they name whole."""
+    if session.kind == "owner":
+        return True
+    view, fields = View(core, session), row["fields"] or {}
+    paths = filter(None, (row["path"], fields.get("moved_from"), fields.get("moved_to")))
+    may_read = all(view.may("read", path) and not view.sees_in_part(path) for path in paths)
+    is_own = bool(session.agent) and row["agent"] == session.agent and row["session"] == session.kind
+    return may_read and (is_own or (row["kind"] == "edit" and bool(row["path"])))
 
 
 class Metrics:

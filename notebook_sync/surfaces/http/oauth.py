@@ -21,7 +21,6 @@ from urllib.parse import urlencode
 
 import anyio.to_thread
 import msgspec
-from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -51,7 +50,7 @@ _PUBLIC = re.compile(r"(https?)://([\w.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?/?", re.AS
 _HERE = r"http://(?:127\.0\.0\.1|\[::1\]|localhost)"
 _PLACE = rf"(?a)^(?:https://[\w.-]+|{_HERE})(?::\d{{1,5}})?(?:[/?][\w.~:/?\[\]@!$&'()*+,;=%-]*)?\Z"
 _PORT = re.compile(rf"(?a)^({_HERE}):\d{{1,5}}(?=[/?]|\Z)")
-_Uri = Annotated[str, Meta(max_length=500, pattern=_PLACE)]
+_Uri = Annotated[str, msgspec.Meta(max_length=500, pattern=_PLACE)]
 _CHALLENGE = re.compile(r"[\w-]{43}", re.ASCII)
 _START_AGAIN = "start again in the client; if that does not help, remove this server there, and add it again"
 
@@ -78,21 +77,21 @@ class Client(msgspec.Struct, frozen=True, array_like=True):
 class _Registration(msgspec.Struct):
     """What a client sends to register; the rest of it changes nothing here."""
 
-    redirect_uris: Annotated[list[_Uri], Meta(min_length=1, max_length=5)]
+    redirect_uris: Annotated[list[_Uri], msgspec.Meta(min_length=1, max_length=5)]
     client_name: str | None = None
 
 
 @dataclass(slots=True)
 class _Wanted:
     """A client's request to be let in, checked; `asked` are its parameters as they came. What follows is there once the
-    owner has allowed it; once its code is spent, `refresh` is the first refresh token that came of it."""
+    owner has allowed it; once its code is spent, `expires_at` is 0, and `refresh` is the first refresh token that came
+    of it."""
 
     asked: Mapping[str, str]
     client: Client
     name: str = ""
     kind: Kind = "task"
     expires_at: float = 0.0
-    is_spent: bool = False
     refresh: str = ""
 
     @property
@@ -104,7 +103,7 @@ class _Wanted:
         """Whether this is the client that asked, with the secret that its request was made with."""
         challenge = base64.urlsafe_b64encode(sha256(form.get("code_verifier", "").encode()).digest()).rstrip(b"=")
         is_same_place = form.get("redirect_uri", self.asked["redirect_uri"]) == self.asked["redirect_uri"]
-        is_current = not self.is_spent and time.monotonic() < self.expires_at and client == self.client
+        is_current = time.monotonic() < self.expires_at and client == self.client
         return is_current and is_same_place and hmac.compare_digest(challenge, self.asked["code_challenge"].encode())
 
 
@@ -325,7 +324,7 @@ class RemoteClients(BearerAuth):
             code = self._codes.get(form.get("code", ""))
             if code is None:
                 return None
-            is_good, code.is_spent = code.fits(client, form), True
+            is_good, code.expires_at = code.fits(client, form), 0.0
             if not is_good:
                 self._tokens.renew_client(code.refresh, "", "")
                 return None

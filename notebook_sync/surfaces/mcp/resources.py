@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 import anyio
-import anyio.to_thread
 import mcp_types as types
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext

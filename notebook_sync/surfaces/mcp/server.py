@@ -21,7 +21,6 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import anyio
-import anyio.lowlevel
 import mcp_types as types
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, AuthorizationContext
 from mcp.server.auth.provider import AccessToken
@@ -304,7 +303,8 @@ class McpApp:
         session: Session = scope["state"]["session"]
         _sender.set(session)
         # The SDK lets only this principal use the MCP session that it opens.
-        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=_principal(session), scopes=[]))
+        principal = f"{session.kind}:{session.agent}"
+        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal, scopes=[]))
         await self._sessions.handle_request(scope, receive, send)
 
     async def _run(self) -> None:
@@ -329,10 +329,7 @@ def _asking_of(ctx: Context) -> Asking:
     return Asking(state.session, ctx.request.query_params.get("tools", CORE), state.is_current)
 
 
-def _principal(session: Session) -> str:
-    return f"{session.kind}:{session.agent}"
-
-
 def _session_named(principal: str) -> Session:
+    """The session of a principal; all of the owner count as one."""
     kind, _, agent = principal.partition(":")
     return OWNER if kind == OWNER.kind else Session.named(kind, agent)
