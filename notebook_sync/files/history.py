@@ -228,7 +228,7 @@ class Snapshot(NamedTuple):
         return is_at_or_below(path, self.left_out)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Snapshots:
     """The snapshots of one notebook, by name. `folder` is that of the private repository. Every method raises GitFailed
     where git is missing or fails."""
