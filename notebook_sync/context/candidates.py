@@ -177,7 +177,7 @@ class Candidates:
         else:
             rare, third = self._rarest(intent), -(-most // 3)
             ways["label"] = self._by_labels(where, intent, labels, most)
-            ways["words"] = [hit.id for hit in documents.search(rare, where, limit=third, private=True)]
+            ways["words"] = list(documents.search(rare, where, limit=third, private=True))
             ways["meaning"] = self._core.searcher.nearest(asked, where)[:third] if asked else []
         turns = zip_longest(*ways.values())
         ids = list(dict.fromkeys(id for turn in turns for id in turn if id is not None))[:most]

@@ -191,13 +191,13 @@ class Searcher:
     ) -> tuple[float, Snippet | None]:
         """The score that a text would have as a document, 0 if it does not answer; and what to quote of it."""
         asked = self.ask(query, mode=mode)
-        columns = search_columns(self._analyzer, content, title=title, summary=summary, sections=sections)
+        terms = search_columns(self._analyzer, content, title=title, summary=summary, sections=sections)["terms"]
         near = FAR
         if self.meaning and self.meaning.embedder.is_local and asked.vector is not None:
             vectors = self.meaning.embedder.embed([text for _, text in texts_to_embed(title, content, sections)])
             near = Nearness(max([0.0, *cosines_of(asked.vector, b"".join(vectors))]), None)
-        row = {"content": content, "sections": sections, "terms": columns.terms}
-        candidate = _Candidate(row, asked.question.features(columns.terms), near)
+        row = {"content": content, "sections": sections, "terms": terms}
+        candidate = _Candidate(row, asked.question.features(terms), near)
         score = candidate.score(asked)
         return score, self._quote(asked, candidate, row) if score > 0 else None
 
@@ -251,8 +251,8 @@ class Searcher:
     def _candidates(self, asked: Asked, where: Where) -> dict[str, _Candidate]:
         limit = BY_WORDS if asked.vector is None else BY_MEANING
         rows = self._index.collections[asked.collection]
-        ids = {hit.id for hit in rows.search(list(asked.question.weights), where, limit=limit, private=True)}
-        return self._scored(asked, where, ids.union(self.nearest(asked, where)))
+        found = rows.search(list(asked.question.weights), where, limit=limit, private=True)
+        return self._scored(asked, where, found.keys() | set(self.nearest(asked, where)))
 
     def nearest(self, asked: Asked, where: Where) -> list[str]:
         """The ids of the nearest of the rows that match, nearest first; none without meaning. Of few rows, one look
@@ -297,7 +297,7 @@ class Searcher:
         below: dict[str, _Candidate] = {}
         for id, parts in spans.items():
             text = "\n\n".join(rows[id]["content"][start:end] for start, end in parts)
-            features = asked.question.features(search_columns(self._analyzer, text).terms)
+            features = asked.question.features(search_columns(self._analyzer, text)["terms"])
             below[id] = _Candidate(found[id].row, features, near.get(id, FAR), parts)
         return below
 

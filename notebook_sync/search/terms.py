@@ -33,14 +33,6 @@ Sections = Sequence[Sequence[Any]]
 _ABOVE_ALL = ("", 0, "", 1, 0, 0)
 
 
-class SearchColumns(NamedTuple):
-    """`words` by field of the collection, `terms` and `words_digest` as the row's columns hold them."""
-
-    words: dict[str, str]
-    terms: str
-    words_digest: str
-
-
 class Passage(NamedTuple):
     """`text` is what is shown of the content from `start` on, below the section `anchor` ("" before the first heading)
     with this heading.
@@ -73,8 +65,9 @@ def search_columns(
     summary: str = "",
     code: str = "",
     sections: Sections = (),
-) -> SearchColumns:
-    """The columns of a note; of a fact or an entry by its content alone. `code` is text that `content` holds too."""
+) -> dict[str, Any]:
+    """What search needs in the row of a note, or of a fact by its content alone: `words` by field of the collection,
+    and the columns `terms` and `words_digest`. `code` is text that `content` holds too."""
     joined = analyzer.joined
     words = {"title": joined(title), "summary": joined(shown(summary)), "code": joined(shown(code))}
     lines = [_line(words["title"]), _line(words["summary"])]
@@ -87,7 +80,7 @@ def search_columns(
         lines.append(_line(body[-1]))
     words["content"] = " ".join(filter(None, body))
     digest = hashlib.sha256("\0".join((title, summary, content)).encode("utf-8", "surrogatepass")).hexdigest()
-    return SearchColumns(words, "\n".join(lines), digest)
+    return {"words": words, "terms": "\n".join(lines), "words_digest": digest}
 
 
 def _line(words: str) -> str:

@@ -37,7 +37,7 @@ from notebook_sync.services.upkeep import finish_open_writes, sync_notebook
 from notebook_sync.settings import parse_settings, settings_that_reach_out
 from notebook_sync.store.rows import Is, Not
 from notebook_sync.store.tables import as_json, from_json
-from notebook_sync.sync.project import with_fact_words, with_words
+from notebook_sync.sync.project import with_words
 
 FORMAT = 1
 INFO, FILES, ROWS, END = "archive.json", "files/", "index.jsonl", "end"
@@ -399,8 +399,7 @@ def _place(core: Core, staging: Path, info: Info) -> None:
         if "good" in found:
             with suppress(ValueError, TypeError, KeyError, AttributeError):
                 row = found["good"]
-                row = with_words(row, analyzer) if found["in"] == "documents" else row
-                row = with_fact_words(row, analyzer) if found["in"] == "facts" else row
+                row = with_words(row, analyzer) if found["in"] in ("documents", "facts") else row
                 index.collections[found["in"]].put([row])
     core.engine.rebuild()  # the files are no news: what happened to them is in the rows
     index.load(filter(None, _rows_in(staging)))

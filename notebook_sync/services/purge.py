@@ -77,15 +77,15 @@ def purge_text(core: Core, session: Session, name: str, *, dry_run: bool) -> Pur
 def _text(core: Core, session: Session, name: str) -> _Text:
     """What a name means: a line, a fact, or a note, as every tool understands it. Raises NoSuchNote."""
     index = core.index
-    lines = ("stream", "longterm", "facts")
-    if any(index.collections[each].one(name) or index.gone([name], collection=each) for each in lines):
+    lines = (index.stream, index.longterm, index.facts)
+    if any(each.one(name) or each.ended(Is("id", "=", name)) for each in lines):
         places = index.fact_places.find(Is("fact", "=", name))
         return _Text(name, paths={row["path"] for row in places}, names={name})
     try:
         path, _ = resolve(core, View(core, session), name, operation="purge")
         rows = index.documents.find(Is("path", "=", path)) or [{"id": path, "digest": ""}]
     except NoSuchNote:
-        rows = [row for row in index.gone() if name in (row["id"], row["path"])]
+        rows = [row for row in index.documents.ended() if name in (row["id"], row["path"])]
         if not rows:
             raise
         path = rows[0]["path"] or ""

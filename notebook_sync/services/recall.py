@@ -92,7 +92,7 @@ def _candidates(core: Core, view: View, terms: Sequence[str], floor: datetime, t
         if tags:  # however a row writes them
             written = (tag for tag in rows.distinct("tags", where) if not _folded([tag]).isdisjoint(tags))
             where = both(where, Has("tags", tuple(written)))
-        ids = [hit.id for hit in rows.search(terms, where, limit=_BY_WORDS, private=True)]
+        ids = list(rows.search(terms, where, limit=_BY_WORDS, private=True))
         picked = rows.find(both(where, Is("id", "in", ids)), fields=fields)
         picked += rows.find(where, order=(f"-{at}",), limit=newest, fields=fields)
         if rows is index.documents:

@@ -250,7 +250,8 @@ def commit_open(core: Core) -> bool:
         return False
     held = core.index.counters.one(_COMMITTED)
     changes = core.index.changes(held["value"] if held else 0, _MOST_COMMITTED, {"documents"}, heavy=False)
-    ended = {row["id"]: row["path"] for row in core.index.gone([each.id for each in changes if each.row is None])}
+    ends = Is("id", "in", [each.id for each in changes if each.row is None])
+    ended = {row["id"]: row["path"] for row in core.index.documents.ended(ends)}
     paths = {each.row["path"] if each.row else ended.get(each.id) for each in changes}
     kept = []
     for path in sorted(path for path in paths if path):

@@ -202,7 +202,7 @@ def _past_path(core: Core, session: Session, name: str, operation: str) -> tuple
         path, _ = resolve(core, view, name, operation=operation)
     except NoSuchNote:
         place = core.tree.place(split_name(name)[0])
-        ended = core.index.gone(ids=[split_name(name)[0], id_from_path(place)])
+        ended = core.index.documents.ended(Is("id", "in", [split_name(name)[0], id_from_path(place)]))
         paths = (place, f"{place}.md", *(row["path"] or "" for row in ended))
         found = next((each for each in paths if _is_gone(core, view, each)), None)
         if found is None:

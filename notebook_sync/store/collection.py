@@ -3,12 +3,14 @@ about it, by `update`."""
 
 from __future__ import annotations
 
+import sqlite3
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as AnyCollection
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -22,13 +24,13 @@ from notebook_sync.store.rows import (
     Is,
     Row,
     Where,
-    WordHit,
     both,
 )
 from notebook_sync.store.sqlite import Database
 from notebook_sync.store.tables import CODECS, LISTED, Cell, Table, as_json, beyond, clean, unpack
 from notebook_sync.store.words import NOWHERE, WordTables
 
+_Answer = TypeVar("_Answer")
 _YEAR = 365 * 86_400_000  # milliseconds
 # SQLite makes a real number of an integer that is too wide.
 _INCREASED = 'CAST(coalesce("{0}", 0) + ? AS INTEGER)'
@@ -113,8 +115,8 @@ class Collection:
             return dict(db.execute(asked, values).fetchall())
 
     def ended(self, where: Where = EVERYTHING) -> list[Row]:
-        """Rows that ended within a year and may come back, the latest first: what identifies them, `ended_at`, and
-        their kept columns."""
+        """Rows that ended within a year and may come back, the latest first: id, rev, ended_at; digest, path, day and
+        the kept columns, where the collection has them."""
         names = ["id", "rev", "ended_at", *self.table.known_by, *self.table.kept]
         found = self._select(names, where, "ORDER BY ended_at DESC, id", f"ended_at > {_now() - _YEAR}")
         return [dict(zip(names, values, strict=True)) for values in found]
@@ -126,20 +128,15 @@ class Collection:
 
     def search(
         self, terms: Sequence[str], where: Where = EVERYTHING, *, limit: int = 100, private: bool = False
-    ) -> list[WordHit]:
-        """Rows that match and have any of the terms, the most promising first, by the weights of the spec.
+    ) -> dict[str, float]:
+        """Rows that match and have any of the terms, the most promising first, by the weights of the spec: the engine's
+        scores by id, greater is better, which are only a proposal for ranking.
 
         `terms` are the analyzer's; the first 64 different ones count. `private`: also rows that not every session may
         read, of which `where` must admit only those that this one may. Every number that a score depends on comes
-        from rows of audience "". A damaged word table is filled again.
+        from rows of audience "".
         """
-        try:
-            with self._db.read() as db:
-                return self._words.search(db, terms, where, limit, private)
-        except IndexDamaged:
-            with self._db.write() as db:
-                self._words.rebuild(db)
-                return self._words.search(db, terms, where, limit, private)
+        return self._with_words(partial(self._words.search, terms=terms, where=where, limit=limit, private=private))
 
     def frequencies(self, terms: AnyCollection[str]) -> tuple[int, dict[str, int]]:
         """How many rows have audience "", and how many of them have each term in any field."""
@@ -169,7 +166,8 @@ class Collection:
             changed = [(numbers[row_id], *entry) for row_id, entry in entries.items() if row_id not in same]
             revs = self._db.next_revs(self.table.counter, len(changed))
             given = [(n, light[2], terms) for n, light, _, terms in changed]
-            self._words.replace(db, as_json([n for n, *_ in changed]), given)
+            listed = as_json([n for n, *_ in changed])
+            self._with_words(partial(self._words.replace, numbers=listed, rows=given))
             cells = [(n, rev, *light) for rev, (n, light, *_) in zip(revs, changed, strict=True)]
             db.executemany(self.table.insert, cells)
             if self.table.has_heavy:
@@ -231,7 +229,7 @@ class Collection:
         name = self._name
         with self._db.write() as db:
             numbers = [n for (n,) in self._select(["n"], Is("id", "in", ids), "ORDER BY n")]
-            self._words.replace(db, as_json(numbers), ())
+            self._with_words(partial(self._words.replace, numbers=as_json(numbers), rows=()))
             if self.table.has_heavy:
                 db.execute(f"DELETE FROM {name}_heavy WHERE n IN {LISTED}", (as_json(numbers),))
             if self.spec.feed:
@@ -258,6 +256,16 @@ class Collection:
                 self.put([row])
 
     # ---- helpers
+
+    def _with_words(self, use: Callable[[sqlite3.Connection], _Answer]) -> _Answer:
+        """What `use` answers. A damaged word table is filled again first."""
+        try:
+            with self._db.read() as db:
+                return use(db)
+        except IndexDamaged:
+            with self._db.write() as db:
+                self._words.rebuild(db)
+                return use(db)
 
     def _encoded(self, row: Row) -> tuple[list[Any], bytes, tuple[str, ...]]:
         """The cells of a row: light ones behind `n` and `rev`, the heavy one; and its terms."""

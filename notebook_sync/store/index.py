@@ -20,7 +20,7 @@ import msgspec
 from notebook_sync.errors import IndexDamaged, NotebookError
 from notebook_sync.store.collection import Collection
 from notebook_sync.store.collections import COLLECTIONS
-from notebook_sync.store.rows import All, Analyzer, Change, Is, Row, from_milliseconds, to_milliseconds
+from notebook_sync.store.rows import Analyzer, Change, from_milliseconds, to_milliseconds
 from notebook_sync.store.sqlite import Database, outdated, user_version
 from notebook_sync.store.tables import CODECS, LISTED, STATISTICS, TRIGGERS, Table, as_json, from_json, unpack
 from notebook_sync.store.words import WordTables
@@ -142,22 +142,6 @@ class Index:
         """Let the next change be numbered above `to`."""
         with self._db.write():
             self._db.set_state("rev", max(self._db.get_state("rev"), to))
-
-    def gone(
-        self,
-        ids: AnyCollection[str] | None = None,
-        digest: str | AnyCollection[str] | None = None,
-        since: datetime | None = None,
-        *,
-        collection: str = "documents",
-    ) -> list[Row]:
-        """Rows that ended within a year and may come back, the latest first: id, collection, rev, ended_at; digest,
-        path, day and the kept columns, where the collection has them. Each condition that is given must hold; `digest`
-        is one digest or several."""
-        digests = [digest] if isinstance(digest, str) else digest
-        given = (Is("id", "in", ids), Is("digest", "in", digests), Is("ended_at", ">=", since))
-        where = All(tuple(each for each in given if each.value is not None))
-        return [{"collection": collection, **row} for row in self.collections[collection].ended(where)]
 
     # ---- what only the index knows
 

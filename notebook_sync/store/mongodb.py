@@ -175,7 +175,7 @@ class MongoTarget:
         """What the index takes of documents, named by column: their kept columns, the greater of counts that both
         sides have, and the breadcrumbs of versions that we wrote."""
         collection, ids = self._index.collections[name], [each["_id"] for each in batch]
-        own = {row["id"]: row for row in self._index.gone(ids, collection=name)} | collection.get(ids, heavy=False)
+        own = {row["id"]: row for row in collection.ended(Is("id", "in", ids))} | collection.get(ids, heavy=False)
         loaded: list[tuple[str, Row]] = []
         for each in batch:
             id, history = each.pop("_id"), each.pop("history", None) or ()

@@ -69,35 +69,22 @@ class Mark:
             return datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Who publishes: a notebook, its replica, and the generations that its state folder began, the present one last."""
-
-    notebook: str
-    replica: str
-    generations: Sequence[str]
-
-    @property
-    def generation(self) -> str:
-        """The present one."""
-        return self.generations[-1]
-
-
-def is_continued(mark: Mark | None, who: Identity, *, target: str, last_cursor: int, claim: bool = False) -> bool:
+def is_continued(
+    mark: Mark, own: Mark, generations: Sequence[str], *, target: str, last_cursor: int, claim: bool = False
+) -> bool:
     """Whether this index goes on from the cursor of the mark on a server. Where it does not, it writes everything
     again, after it took over what only the server has. Raises ForeignTarget, saying what resolves it.
 
-    `last_cursor` is the cursor that this index recorded last, before it wrote it to the server: a greater one there was
-    written by a later state of an index that is restored.
+    `own` is the mark of this index, `generations` are those that its state folder began. `last_cursor` is the cursor
+    that this index recorded last, before it wrote it to the server: a greater one there was written by a later state of
+    an index that is restored.
     """
-    if mark is None:
-        return False
-    if mark.notebook != who.notebook:
+    if mark.notebook != own.notebook:
         raise ForeignTarget(target, mark.owner, next="set another mirror.database, or another refs.prefix")
-    if mark.generation not in who.generations and not claim:
-        copy = "a copy of this state folder" if mark.replica == who.replica else "another copy of this notebook"
+    if mark.generation not in generations and not claim:
+        copy = "a copy of this state folder" if mark.replica == own.replica else "another copy of this notebook"
         raise ForeignTarget(target, f"{copy} ({mark.root} on {mark.host})", next=_CLAIM)
-    return mark.generation == who.generation and mark.cursor <= last_cursor
+    return mark.generation == own.generation and mark.cursor <= last_cursor
 
 
 def name_of(url: str, kind: str) -> str:

@@ -28,7 +28,7 @@ from notebook_sync.files.state import Place
 from notebook_sync.model import ADOPTED
 from notebook_sync.settings import Settings
 from notebook_sync.store.index import Index
-from notebook_sync.store.owner import FOREIGN, Identity, Mark, Revs, is_continued
+from notebook_sync.store.owner import FOREIGN, Mark, Revs, is_continued
 from notebook_sync.store.rows import Change, Few, Is, Row, both
 
 if TYPE_CHECKING:
@@ -219,11 +219,13 @@ class Publisher:
 
     def _feed(self, target: Target, noted: Mapping[str, Any], until: float, *, claim: bool) -> int:
         """Write what the server lacks, from its cursor on; how many changes that were."""
-        state, found, who = self._states[target.kind], target.read_mark(), self._identity()
-        mark = found or Mark()
+        state, found, own = self._states[target.kind], target.read_mark(), self._own_mark()
         is_doubted = noted["doubt"] is not None and time.time() >= noted["doubt"]
-        if is_continued(found, who, target=target.name, last_cursor=noted["cursor"], claim=claim):
-            is_doubted = is_doubted or datetime.now(UTC) - mark.written_at > _OLDEST_CURSOR
+        if found is not None and is_continued(
+            found, own, self._generations(), target=target.name, last_cursor=noted["cursor"], claim=claim
+        ):
+            is_doubted = is_doubted or datetime.now(UTC) - found.written_at > _OLDEST_CURSOR
+            mark = replace(found, replica=own.replica, name=own.name, host=own.host, root=own.root)
         else:
             published = 0
             if found is not None:
@@ -231,14 +233,12 @@ class Publisher:
                 revs = [rev for (rev,) in self._index.stream.tuples(("rev",), newer)]
                 published = min(revs, default=self._index.rev() + 1) - 1
                 self._index.raise_rev(found.cursor)
-                who = self._begin_generation() if found.generation == who.generation else who
+                if found.generation == own.generation:
+                    self._begin_generation()
                 target.take_over()
-            mark = replace(mark, cursor=0, published_through=published, pending_from=0)
+            mark = replace(self._own_mark(), published_through=published)
             # What is there and not in the index is deleted later, after a full scan.
             self._remember(target, doubt=time.time() + _LATE_SECONDS)
-        root = self._place.root
-        mark = replace(mark, notebook=who.notebook, replica=who.replica, generation=who.generation)
-        mark = replace(mark, name=root.name, host=socket.gethostname(), root=str(root))
         limit, is_alone = self._limit_of(target)
         if is_alone and not mark.pending_from:
             mark = replace(mark, pending_from=mark.cursor + 1)
@@ -344,17 +344,20 @@ class Publisher:
     def _remember(self, target: Target, **changes: float | None) -> None:
         self._index.targets.put([{"id": target.kind, "state": {**self._noted(target), **changes}}])
 
-    def _identity(self) -> Identity:
-        """Who this index is. Every generation that it began is known to the state folder."""
-        generations = self._place.findings().get("generations")
-        if not generations:
-            return self._begin_generation()
-        return Identity(self._place.notebook_id, self._place.replica, generations)
+    def _own_mark(self) -> Mark:
+        """The mark of this index where it has published nothing."""
+        place, host = self._place, socket.gethostname()
+        generation = self._generations()[-1]
+        return Mark(place.notebook_id, place.root.name, place.replica, generation, host, str(place.root))
 
-    def _begin_generation(self) -> Identity:
-        made = self._place.findings().get("generations") or ()
-        self._place.remember(generations=[*made, secrets.token_hex(16)])
-        return self._identity()
+    def _generations(self) -> list[str]:
+        """Those that the state folder began, the present one last."""
+        return self._place.findings().get("generations") or self._begin_generation()
+
+    def _begin_generation(self) -> list[str]:
+        begun = [*(self._place.findings().get("generations") or ()), secrets.token_hex(16)]
+        self._place.remember(generations=begun)
+        return begun
 
     # ---- how far it is
 
@@ -362,7 +365,7 @@ class Publisher:
         cursor = last = self._noted(target)["cursor"]
         if mark is not None:
             try:
-                is_continued(mark, self._identity(), target=target.name, last_cursor=last)
+                is_continued(mark, self._own_mark(), self._generations(), target=target.name, last_cursor=last)
                 cursor = mark.cursor
             except ForeignTarget as error:
                 trouble = str(error)

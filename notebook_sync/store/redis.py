@@ -22,7 +22,7 @@ from notebook_sync.settings import PromptTable, RefsTable
 from notebook_sync.store.index import Index
 from notebook_sync.store.others import OF_NOTE, REFILL, read_line, row_of_other
 from notebook_sync.store.owner import FOREIGN, Mark, Refusals, Revs, name_of, without_secrets
-from notebook_sync.store.rows import Change, Row
+from notebook_sync.store.rows import Change, Is, Row
 from notebook_sync.store.tables import as_json
 
 _SUMMARY = 200
@@ -229,7 +229,7 @@ class RedisTarget:
             if change.rev > published and not isinstance(position, int):
                 yield change, ("RPUSH", of[change.id], lines[change.id])
         ended = {each.id: each for each in changes if each.row is None}
-        gone = self._index.gone(list(ended), collection="stream") if ended else []
+        gone = self._index.stream.ended(Is("id", "in", list(ended))) if ended else []
         days = {row["id"]: self._key("daily", row["day"]) for row in gone if row["day"]}
         lists = sorted(set(days.values()))
         for key, found in zip(lists, self._ask([("LRANGE", key, 0, -1) for key in lists]), strict=True):

@@ -116,13 +116,6 @@ def both(*conditions: Where) -> Where:
 # ---- search
 
 
-class WordHit(msgspec.Struct, frozen=True):
-    """One row found by words: its id and the engine's score, greater is better (only a proposal for ranking)."""
-
-    id: str
-    score: float
-
-
 class Analyzer(Protocol):
     """Cuts text into the terms that are indexed and asked for. One for the whole product.
 

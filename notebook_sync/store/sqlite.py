@@ -206,11 +206,6 @@ def blamed(path: Path) -> Iterator[None]:
         raise NotebookError(f"{path} cannot be used: {error}", next="check the disk, then repeat the call") from error
 
 
-def is_damage(error: sqlite3.Error) -> bool:
-    """Whether a table is broken; one that is locked, full or closed is as good as ever."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT
-
-
 def user_version(connection: sqlite3.Connection) -> int:
     """Which version of the program made the tables; 0 before there are any."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])

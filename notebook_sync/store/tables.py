@@ -20,7 +20,6 @@ from typing import Any, Final
 import msgspec
 
 from notebook_sync.store.rows import (
-    EVERYTHING,
     NOTHING,
     All,
     CollectionSpec,
@@ -299,19 +298,6 @@ class Table:
             return f"({column} IN {LISTED}{f' OR {column} IS NULL' if None in where.value else ''})"
         values.append(None if where.value is None else encode(where.value))
         return f"{column} {_COMPARED[where.op]} ?"
-
-
-def assume(where: Where, field: str, value: str) -> Where:
-    """The condition for rows whose `field` is `value`: comparisons for equality with it are decided."""
-    match where:
-        case Is(name, "=", wanted) if name == field:
-            return EVERYTHING if wanted == value else NOTHING
-        case All(conditions):
-            return All(tuple(assume(each, field, value) for each in conditions))
-        case Either(conditions):
-            left = tuple(assume(each, field, value) for each in conditions)
-            return EVERYTHING if EVERYTHING in left else Either(left)
-    return where
 
 
 def beyond(order: Sequence[str], after: Sequence[Any]) -> Where:

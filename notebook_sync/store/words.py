@@ -10,9 +10,8 @@ import math
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from notebook_sync.store.rows import Where, WordHit
-from notebook_sync.store.sqlite import is_damage
-from notebook_sync.store.tables import LISTED, Cell, Table, assume, clean
+from notebook_sync.store.rows import Where
+from notebook_sync.store.tables import LISTED, Cell, Table, clean
 
 NOWHERE, EVERYONE, PRIVATE = 0, 1, 2  # `held`: which of the tables has a row
 # Of more rows than the second, those with the rarest words are scored: at least the first, where there are.
@@ -55,23 +54,14 @@ class WordTables:
         """Which table a row of this audience belongs to."""
         return PRIVATE if PRIVATE in self._tables and audience != "" else EVERYONE
 
-    def replace(self, db: sqlite3.Connection, numbers: str, rows: Sequence[Given]) -> None:
-        """Remove rows, by their numbers in JSON, then add rows. Comes before their cells change, of which a damaged
-        table is filled again."""
-        try:
-            self._exchange(db, numbers, rows)
-        except sqlite3.DatabaseError as error:
-            if not is_damage(error):
-                raise
-            self.rebuild(db)
-            self._exchange(db, numbers, rows)
-
     def rebuild(self, db: sqlite3.Connection) -> None:
         """Fill the tables from the terms that the rows keep."""
         for table in self._tables.values():
             db.execute(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")
 
-    def _exchange(self, db: sqlite3.Connection, numbers: str, rows: Sequence[Given]) -> None:
+    def replace(self, db: sqlite3.Connection, numbers: str, rows: Sequence[Given]) -> None:
+        """Remove rows, by their numbers in JSON, then add rows. Comes before their cells change, of which a damaged
+        table is filled again."""
         marks = ", ".join("?" * (1 + len(self._fields)))
         for held, table in self._tables.items():
             # For DELETE, FTS5 would read all terms of a row twice.
@@ -95,15 +85,14 @@ class WordTables:
 
     def search(
         self, db: sqlite3.Connection, terms: Iterable[str], where: Where, limit: int, private: bool
-    ) -> list[WordHit]:
-        """Rows that have any of the terms, the most promising first."""
+    ) -> dict[str, float]:
+        """The scores of rows that have any of the terms, by id, the most promising first."""
         rows, counts = self.frequencies(db, list(dict.fromkeys(map(clean, terms)))[:_MOST_TERMS])
-        common = assume(where, "audience", "") if PRIVATE in self._tables else where
-        hits = self._among_everyone(db, rows, {term: count for term, count in counts.items() if count}, common, limit)
+        hits = self._among_everyone(db, rows, {term: count for term, count in counts.items() if count}, where, limit)
         if private and PRIVATE in self._tables:
             rarity = {term: math.log(1 + (rows - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
             hits += self._among_private(db, rarity, where, limit)
-        return [WordHit(row_id, score) for row_id, score in sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:limit]]
+        return dict(sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:limit])
 
     def _among_everyone(
         self, db: sqlite3.Connection, rows: int, counts: Mapping[str, int], where: Where, limit: int

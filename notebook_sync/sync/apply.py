@@ -89,7 +89,7 @@ class Applier:
     def update_audiences(self) -> None:
         """Give every row the audience that the settings state now; also rows whose file is damaged or missing."""
         from notebook_sync.sync.facts import most_open, places_of  # not loaded for a look that finds nothing new
-        from notebook_sync.sync.project import with_fact_words, with_words
+        from notebook_sync.sync.project import with_words
 
         documents, places, facts = self.index.documents, self.index.fact_places, self.index.facts
         rows = documents.tuples(("id", "path", "audience"))
@@ -102,7 +102,7 @@ class Applier:
         places.put([{**row, "audience": now[row["path"]]} for row in moved])
         for id, stated in places_of(self.index, sorted({row["fact"] for row in moved})).items():
             row = facts.get([id])[id]
-            facts.put([with_fact_words({**row, "audience": most_open(stated)}, self.analyzer)])
+            facts.put([with_words({**row, "audience": most_open(stated)}, self.analyzer)])
 
     def _rows_before(self, puts: Sequence[Put], ends: Sequence[Known]) -> dict[str, Row]:
         """The rows that change or end, by id, with the text of those that may get another."""
@@ -111,7 +111,7 @@ class Applier:
         found += self.index.documents.find(Is("id", "in", [row.id for row in ends]), fields=_BEFORE) if ends else []
         before = {row["id"]: row for row in found}
         ended = set(pasts) - before.keys()
-        return before | ({row["id"]: row for row in self.index.gone(ended)} if ended else {})
+        return before | ({row["id"]: row for row in self.index.documents.ended(Is("id", "in", ended))} if ended else {})
 
     def _put(self, puts: Sequence[Put], before: Mapping[str, Row], created: Mapping[str, datetime]) -> None:
         documents = self.index.documents

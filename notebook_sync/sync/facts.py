@@ -7,9 +7,10 @@ it (use, importance, history) goes along when it is moved or reworded, and survi
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from notebook_sync.files.fact_text import ARCHIVE, order_of
@@ -18,7 +19,7 @@ from notebook_sync.search.words import WordAnalyzer
 from notebook_sync.store.index import Index
 from notebook_sync.store.rows import Is, Row
 from notebook_sync.sync.diff import Projection
-from notebook_sync.sync.project import with_fact_words
+from notebook_sync.sync.project import with_words
 
 # What a restored fact gains, of 1.
 _RESTORED = 0.1
@@ -56,10 +57,10 @@ def apply_facts(
         return
     rows = facts.get(touched)
     after = {key: places for key, places in places_of(index, touched).items() if key in stated or key in rows}
-    pasts = {row["id"]: _as_it_was(row) for row in index.gone(touched, collection="facts")} | rows
+    pasts = {row["id"]: _as_it_was(row) for row in facts.ended(Is("id", "in", touched))} | rows
     fresh = [after[key][0] | stated[key] for key in touched if key in after and key not in pasts]
     lost = [rows[key] for key in touched if key in rows and key not in after]
-    lately = index.gone(since=now - _REMEMBERED, collection="facts") if fresh else []
+    lately = facts.ended(Is("ended_at", ">=", now - _REMEMBERED)) if fresh else []
     lines = {place["fact"]: place["line"] for place in old.values()}
     was = reworded([*lost, *map(_as_it_was, lately)], fresh, lines)
     paths = [each[0]["path"] for each in after.values()]
@@ -75,7 +76,7 @@ def apply_facts(
                 kept[key]["decay_rate"] = decay_rate
         first = {name: place[name] for name in ("section", "path", "pin")}
         row = {**source, **first, "audience": most_open(places), "provenance": provenance.get(place["path"], "")}
-        puts.append({**with_fact_words(row, analyzer), **kept.get(key, {})})
+        puts.append({**with_words(row, analyzer), **kept.get(key, {})})
     renamed = {past["id"]: key for key, past in was.items()}
     ended = {past["id"]: past for past in lost if past["id"] not in renamed}
     for key, past in ended.items():
@@ -90,10 +91,8 @@ def apply_facts(
 def places_of(index: Index, facts: Sequence[str]) -> dict[str, list[Row]]:
     """The places of each fact, the one that counts first."""
     rows = index.fact_places.find(Is("fact", "in", facts))
-    found: defaultdict[str, list[Row]] = defaultdict(list)
-    for place in sorted(rows, key=lambda place: (order_of(place["path"]), place["line"])):
-        found[place["fact"]].append(place)
-    return dict(found)
+    rows.sort(key=lambda place: (place["fact"], order_of(place["path"]), place["line"]))
+    return {fact: list(places) for fact, places in groupby(rows, itemgetter("fact"))}
 
 
 def with_event(

@@ -113,19 +113,9 @@ def fold_label(label: str) -> str:
     return fold_name(" ".join(label.split()))
 
 
-def with_words(document: Row, analyzer: WordAnalyzer) -> Row:
-    """A whole row of `documents` with what search needs of its text."""
-    title, summary, content, code = (document[name] or "" for name in ("title", "summary", "content", "code"))
-    sections = document["sections"] or ()
+def with_words(row: Row, analyzer: WordAnalyzer) -> Row:
+    """A whole row of `documents` or `facts` with what search needs of its text."""
     from notebook_sync.search.terms import search_columns  # not to ask who may read a note
 
-    found = search_columns(analyzer, content, title=title, summary=summary, code=code, sections=sections)
-    return {**document, "words": found.words, "terms": found.terms, "words_digest": found.words_digest}
-
-
-def with_fact_words(fact: Row, analyzer: WordAnalyzer) -> Row:
-    """A row of `facts` with what search needs of its text."""
-    from notebook_sync.search.terms import search_columns
-
-    found = search_columns(analyzer, fact["content"])
-    return {**fact, "words": {"content": found.words["content"]}, "terms": found.terms}
+    texts = {name: row.get(name) or "" for name in ("title", "summary", "content", "code")}
+    return {**row, **search_columns(analyzer, **texts, sections=row.get("sections") or ())}

@@ -19,7 +19,7 @@ from notebook_sync.model import PARSER, UNSETTLED, Stamp, id_from_path
 from notebook_sync.permissions import is_private
 from notebook_sync.store.collection import Collection as Rows
 from notebook_sync.store.index import Index
-from notebook_sync.store.rows import Has, Is, Not, Where, both
+from notebook_sync.store.rows import Has, Is, Where, both
 from notebook_sync.store.tables import as_json
 from notebook_sync.sync.apply import Applier
 from notebook_sync.sync.diff import (
@@ -44,8 +44,6 @@ from notebook_sync.sync.readers import Order, Reader
 CreatedAt = Callable[[list[str]], dict[str, datetime]]
 # The same bytes at another path are a move of a note that ended within this time.
 _REMEMBERED = timedelta(hours=24)
-# Of the other notes, so many are looked for before all.
-_A_FEW = 20
 # What is found at a path that has to be looked at again: at once, or, after a read right behind a write, so much later.
 _AGAIN: tuple[float, Stamp | None] = (0.0, UNSETTLED)
 _RACY: tuple[float, Stamp | None] = (0.02, UNSETTLED)
@@ -252,7 +250,8 @@ class Sweep(Struct):
 
     def _ended(self, digests: Sequence[str], ids: Collection[str]) -> list[Known]:
         """Notes without an id of their own that ended lately: the same bytes at another path are a move."""
-        rows = self.index.gone(digest=digests, since=datetime.now(UTC) - _REMEMBERED) if digests else []
+        lately = both(Is("digest", "in", digests), Is("ended_at", ">=", datetime.now(UTC) - _REMEMBERED))
+        rows = self.index.documents.ended(lately) if digests else []
         return [
             Known(row["id"], "", "", row["digest"], UNSETTLED, 0, "", (), 0)
             for row in rows
@@ -311,12 +310,8 @@ class Sweep(Struct):
 
     def _others_exist(self, paths: Collection[str]) -> bool:
         """Whether a note of the index other than these is on disk."""
-        others = Not(Is("path", "in", list(paths)))
-        for limit in (_A_FEW, -1):
-            rows = self.index.documents.find(others, fields=("path",), limit=limit)
-            if any(row["path"] and self.reader.tree.stat(row["path"]) is not None for row in rows):
-                return True
-        return False
+        others = (path for (path,) in self.index.documents.stored(("path",)) if path and path not in paths)
+        return any(self.reader.tree.stat(path) is not None for path in others)
 
     def _update_attachments(self) -> None:
         """Bring the list of other files in step with the scan."""

@@ -66,14 +66,13 @@ def document(path: str, content: str, *, audience: str = "", status: str = "draf
         "digest": content,
         "content": content,
         "sections": sections,
-        **search_columns(ANALYZER, content, title=title, sections=sections)._asdict(),
+        **search_columns(ANALYZER, content, title=title, sections=sections),
     }
 
 
 def fact(id: str, content: str, *, audience: str = "") -> Row:
     """The row of a fact."""
-    columns = search_columns(ANALYZER, content)
-    return {"id": id, "content": content, "audience": audience, "terms": columns.terms, "words": columns.words}
+    return {"id": id, "content": content, "audience": audience, **search_columns(ANALYZER, content)}
 
 
 def add(index: Index, notes: Mapping[str, str], *, audience: str = "") -> None:

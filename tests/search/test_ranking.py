@@ -81,20 +81,20 @@ def test_features_are_those_of_the_formula(
 def test_the_packed_text_of_a_note_says_title_summary_headings_and_passages() -> None:
     content = "Ferries.\n\n# Two *piers*\n\n" + "Rope. " * 100 + "\n\n## Empty\n"
     found = search_columns(ANALYZER, content, title="Two piers", summary="Boats", sections=sections_of(content))
-    rope = found.terms.split("\n")[4:-2]
-    assert found.terms.split("\n")[:4] == [" two pier ", " boat ", " ferri ", "# two pier "]
+    rope = found["terms"].split("\n")[4:-2]
+    assert found["terms"].split("\n")[:4] == [" two pier ", " boat ", " ferri ", "# two pier "]
     assert ("".join(rope).split(), len(rope)) == (["rope"] * 100, 2)
-    assert found.terms.split("\n")[-2:] == ["# empti ", " "]
-    assert found.words["content"].split() == ["ferri", "two", "pier", *["rope"] * 100, "empti"]
-    assert search_columns(ANALYZER, "").terms.startswith(NO_TERMS)
+    assert found["terms"].split("\n")[-2:] == ["# empti ", " "]
+    assert found["words"]["content"].split() == ["ferri", "two", "pier", *["rope"] * 100, "empti"]
+    assert search_columns(ANALYZER, "")["terms"].startswith(NO_TERMS)
 
 
 def test_the_digest_of_words_depends_on_each_text_that_a_vector_does() -> None:
-    same = search_columns(ANALYZER, "content", title="title").words_digest
-    assert same == search_columns(ANALYZER, "content", title="title", sections=[]).words_digest
+    same = search_columns(ANALYZER, "content", title="title")["words_digest"]
+    assert same == search_columns(ANALYZER, "content", title="title", sections=[])["words_digest"]
     for other in ("content ", "\ud800"):
-        assert search_columns(ANALYZER, other, title="title").words_digest != same
-    assert search_columns(ANALYZER, "content", summary="title").words_digest != same
+        assert search_columns(ANALYZER, other, title="title")["words_digest"] != same
+    assert search_columns(ANALYZER, "content", summary="title")["words_digest"] != same
 
 
 @given(st.integers(0, 10**6), st.floats(0, 1), st.floats(0, 1e5))

@@ -179,7 +179,7 @@ def test_a_rename_takes_everything_along(index: Index) -> None:
         ("pages/c", False),
         ("pages/b", True),
     ]
-    assert (index.gone(), [hit.id for hit in index.documents.search(["anchor"])]) == ([], ["pages/c"])
+    assert (index.documents.ended(), list(index.documents.search(["anchor"]))) == ([], ["pages/c"])
     with pytest.raises(NotebookError, match="UNIQUE"):
         index.documents.rename({"pages/c": "pages/a"})
     assert index.documents.count() == 2
@@ -192,16 +192,17 @@ def test_an_ended_row_comes_back_with_what_was_kept(index: Index) -> None:
     index.documents.delete(["pages/plan", "nobody"])
     assert (index.documents.count(), index.vectors.count(), index.documents.distinct("tags")) == (0, 0, {})
     assert [(change.id, change.row) for change in index.changes(0, 9)] == [("pages/plan", None)]
-    (gone,) = index.gone(["pages/plan"])
+    (gone,) = index.documents.ended(Is("id", "=", "pages/plan"))
     digest = document()["digest"]
-    about = {"collection": "documents", "id": "pages/plan", "path": "pages/plan.md", "digest": digest, "rev": 2}
+    about = {"id": "pages/plan", "path": "pages/plan.md", "digest": digest, "rev": 2}
     assert gone == {**ALL_KEPT, **about, "ended_at": gone["ended_at"]}
-    assert index.gone(digest=digest) == index.gone(digest=[digest, "x"]) == [gone]
-    assert index.gone(since=datetime.now(UTC) + timedelta(hours=1)) == index.gone(digest="x") == []
+    later = Is("ended_at", ">=", datetime.now(UTC) + timedelta(hours=1))
+    assert index.documents.ended(Is("digest", "in", [digest, "x"])) == [gone]
+    assert index.documents.ended(later) == index.documents.ended(Is("digest", "=", "x")) == []
     index.documents.rename({"pages/plan": "pages/moved"})
     index.documents.put([document("moved", access_count=0)])
     assert index.documents.find(fields=(*ALL_KEPT,)) == [ALL_KEPT]
-    assert (index.history.tuples(("note",)), index.gone()) == ([("pages/moved",)], [])
+    assert (index.history.tuples(("note",)), index.documents.ended()) == ([("pages/moved",)], [])
 
 
 def test_rows_without_a_feed_are_deleted(index: Index) -> None:

@@ -10,18 +10,17 @@ from unittest.mock import Mock
 import pytest
 
 from notebook_sync.errors import BackendDown, ForeignTarget
-from notebook_sync.store.owner import Identity, Mark, is_continued, name_of, without_secrets
+from notebook_sync.store.owner import Mark, is_continued, name_of, without_secrets
 from tests.store.mirrors import TODAY, Database, Keys, OpenWorld, World, line
 from tests.store.rows_for_tests import document, fact
 
-WHO = Identity("n", "r", ("g1", "g2"))
+OWN, BEGUN = Mark(notebook="n", replica="r", generation="g2"), ("g1", "g2")
 MARK = Mark("n", replica="r", generation="g2", cursor=5, at=datetime.now(UTC).isoformat())
 
 
 @pytest.mark.parametrize(
     ("mark", "last_cursor", "continues"),
     [
-        (None, 0, False),
         (MARK, 5, True),
         (MARK, 9, True),  # the server was restored from a backup
         (MARK, 4, False),  # this index was
@@ -29,8 +28,8 @@ MARK = Mark("n", replica="r", generation="g2", cursor=5, at=datetime.now(UTC).is
         (replace(MARK, generation="g1"), 5, False),
     ],
 )
-def test_an_index_goes_on_from_its_own_mark_alone(mark: Mark | None, last_cursor: int, continues: bool) -> None:
-    assert is_continued(mark, WHO, target="t", last_cursor=last_cursor) == continues
+def test_an_index_goes_on_from_its_own_mark_alone(mark: Mark, last_cursor: int, continues: bool) -> None:
+    assert is_continued(mark, OWN, BEGUN, target="t", last_cursor=last_cursor) == continues
 
 
 @pytest.mark.parametrize(
@@ -46,7 +45,7 @@ def test_an_index_goes_on_from_its_own_mark_alone(mark: Mark | None, last_cursor
 def test_the_mark_of_another_refuses(mark: Mark, owner: str, can_claim: bool) -> None:
     for claim in (False, True):
         with nullcontext() if claim and can_claim else pytest.raises(ForeignTarget, match=owner):
-            assert not is_continued(mark, WHO, target="t", last_cursor=5, claim=claim)
+            assert not is_continued(mark, OWN, BEGUN, target="t", last_cursor=5, claim=claim)
 
 
 @pytest.mark.parametrize(
