@@ -39,9 +39,6 @@ class Features(NamedTuple):
     pairs: float
 
 
-NO_WORDS = Features(0.0, 0.0, 0.0)
-
-
 def rarity_of(total: float, having: float) -> float:
     """Inverse document frequency: of `total` texts, `having` have the word."""
     return log(1 + (total - having + 0.5) / (having + 0.5))
@@ -90,7 +87,7 @@ class Question(NamedTuple):
         """How well a text, as `search_columns` packs it, has the query's words. Linear in the text."""
         lines = self._lines(terms)
         if not lines:
-            return NO_WORDS
+            return Features(0.0, 0.0, 0.0)
         summary = terms.find("\n") + 1
         counted: list[str] = []
         in_title = above = frozenset[str | tuple[str, str]]()

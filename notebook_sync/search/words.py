@@ -191,16 +191,22 @@ _LETTERS = {
 # M. F. Porter (1980), An algorithm for suffix stripping, with the changes of his own later programs (bli, logi). From
 # longer to shorter endings, so that the first that fits is the longest.
 _STEP_1 = [("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", "")]
-_STEP_2 = [
-    ("ational", "ate"), ("ization", "ize"), ("iveness", "ive"), ("fulness", "ful"), ("ousness", "ous"),
-    ("tional", "tion"), ("biliti", "ble"), ("entli", "ent"), ("ousli", "ous"), ("ation", "ate"), ("alism", "al"),
-    ("aliti", "al"), ("iviti", "ive"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize"), ("alli", "al"),
-    ("ator", "ate"), ("logi", "log"), ("bli", "ble"), ("eli", "e"),
-]  # fmt: skip
-_STEP_3 = [("icate", "ic"), ("ative", ""), ("alize", "al"), ("iciti", "ic"), ("ical", "ic"), ("ness", ""), ("ful", "")]
-_STEP_4 = [
-    "ement", "ance", "ence", "able", "ible", "ment", "ant", "ent", "ion", "ism", "ate", "iti", "ous", "ive", "ize",
-    "al", "er", "ic", "ou",
+# The endings of the later steps, and the least measure of what is before them.
+_STEPS = [
+    (1, [
+        ("ational", "ate"), ("ization", "ize"), ("iveness", "ive"), ("fulness", "ful"), ("ousness", "ous"),
+        ("tional", "tion"), ("biliti", "ble"), ("entli", "ent"), ("ousli", "ous"), ("ation", "ate"), ("alism", "al"),
+        ("aliti", "al"), ("iviti", "ive"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize"), ("alli", "al"),
+        ("ator", "ate"), ("logi", "log"), ("bli", "ble"), ("eli", "e"),
+    ]),
+    (1, [
+        ("icate", "ic"), ("ative", ""), ("alize", "al"), ("iciti", "ic"), ("ical", "ic"), ("ness", ""), ("ful", ""),
+    ]),
+    (2, [
+        ("ement", ""), ("ance", ""), ("ence", ""), ("able", ""), ("ible", ""), ("ment", ""), ("ant", ""), ("ent", ""),
+        ("ion", ""), ("ism", ""), ("ate", ""), ("iti", ""), ("ous", ""), ("ive", ""), ("ize", ""), ("al", ""),
+        ("er", ""), ("ic", ""), ("ou", ""),
+    ]),
 ]  # fmt: skip
 
 
@@ -211,9 +217,8 @@ def stem(word: str) -> str:
     word = _without_past(_replace(word, _STEP_1, 0))
     if word.endswith("y") and "v" in _shape(word[:-1]):
         word = word[:-1] + "i"
-    word = _replace(word, _STEP_2, 1)
-    word = _replace(word, _STEP_3, 1)
-    word = _replace(word, ((ending, "") for ending in _STEP_4), 2)
+    for least, endings in _STEPS:
+        word = _replace(word, endings, least)
     if word.endswith("e"):
         measure = _measure(word[:-1])
         if measure > 1 or (measure == 1 and not _is_short(word[:-1])):

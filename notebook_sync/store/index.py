@@ -161,28 +161,25 @@ class Index:
             self._db.set_state("dumped_at", to_milliseconds(now))
         return folder / _DUMP_FILE
 
-    def load_dump(self, folder: Path) -> int:
-        """Load what `dump` wrote to `folder`, and return how many lines could not be read; no file is no error."""
+    def load_dump(self, folder: Path) -> None:
+        """Load what `dump` wrote to `folder`; no file is no error."""
         path = folder / _DUMP_FILE
         with self._db.write():
             self._db.set_state("needs_restore", 0)
-            return self.load(path.read_bytes().splitlines() if path.exists() else ())
+            self.load(path.read_bytes().splitlines() if path.exists() else ())
 
-    def load(self, lines: Iterable[str | bytes]) -> int:
-        """Put rows, each as `{"in": COLLECTION, "row": {…}}` in JSON; return how many lines could not be read.
+    def load(self, lines: Iterable[str | bytes]) -> None:
+        """Put rows, each as `{"in": COLLECTION, "row": {…}}` in JSON; what cannot be read as one is left out.
 
         Kept columns go to the rows that exist, and else wait for the row, as those of ended rows do. Of the other
         dumped collections, rows that are missing are put.
         """
-        unreadable = 0
         with self._db.write():
             for line in lines:
-                try:
+                # Raised before anything is written.
+                with suppress(ValueError, TypeError, KeyError, AttributeError, OverflowError):
                     found = from_json(line)
                     self.collections[found["in"]].load(found["row"])
-                except (ValueError, TypeError, KeyError, AttributeError, OverflowError):  # before anything is written
-                    unreadable += 1
-        return unreadable
 
     def dumped_at(self) -> datetime | None:
         """When `dump` last wrote."""

@@ -10,12 +10,12 @@ import math
 import re
 import threading
 from array import array
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from itertools import accumulate, groupby, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from notebook_sync.errors import BackendDown
@@ -321,11 +321,12 @@ def _safe(value: Any, depth: int = 0) -> Any:
 
 
 def _history_of(index: Index, ids: Sequence[str]) -> dict[str, list[Document]]:
-    found: defaultdict[str, list[Document]] = defaultdict(list)
-    for crumb in index.history.find(Is("note", "in", ids), order=("version", "at")) if ids else ():
-        entry = {"version": crumb["version"], "timestamp": crumb["at"]}
-        found[crumb["note"]].append({**entry, "summary": crumb["summary"], "changed_by": crumb["changed_by"]})
-    return {note: crumbs[-HISTORY_LIMIT:] for note, crumbs in found.items()}
+    rows = index.history.find(Is("note", "in", ids), order=("note", "version", "at")) if ids else ()
+    names = {"version": "version", "at": "timestamp", "summary": "summary", "changed_by": "changed_by"}
+    return {
+        note: [{name: crumb[column] for column, name in names.items()} for crumb in crumbs][-HISTORY_LIMIT:]
+        for note, crumbs in groupby(rows, itemgetter("note"))
+    }
 
 
 def _vectors_of(index: Index, facts: Sequence[str]) -> dict[str, Document]:
@@ -364,7 +365,7 @@ def _run(collection: Collection[Document], work: Work, refused: Refusals) -> Non
     from pymongo.errors import BulkWriteError
 
     bulk_of = (size // _BULK for size in accumulate(size for *_, size in work))
-    for _, numbered in groupby(zip(bulk_of, work, strict=True), key=lambda each: each[0]):
+    for _, numbered in groupby(zip(bulk_of, work, strict=True), itemgetter(0)):
         bulk = [each for _, each in numbered]
         try:
             collection.bulk_write([request for _, request, _ in bulk], ordered=False)

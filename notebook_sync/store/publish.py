@@ -306,12 +306,11 @@ class Publisher:
         codes = {code for code, _ in refused.values()}
         if len(changes) > 1 and len(refused) == len(changes) and len(codes) == 1 and FOREIGN[0] not in codes:
             raise BackendDown(target.name, next(iter(refused.values()))[1])
-        kind, rows = target.kind, list[Row]()
-        for change in changes:
-            if change.key in refused:
-                code, reason = refused[change.key]
-                row = {"id": f"{kind}:{change.key}", "target": kind, "row": change.key, "row_rev": change.rev}
-                rows.append({**row, "code": code, "reason": reason[:300]})
+        kind, revs = target.kind, {change.key: change.rev for change in changes}
+        rows: list[Row] = [
+            {"id": f"{kind}:{key}", "target": kind, "row": key, "row_rev": revs[key], "code": code, "reason": reason[:300]}
+            for key, (code, reason) in refused.items()
+        ]
         if rows or self._index.refused.count(Is("target", "=", kind)):
             with self._index.write():
                 self._index.refused.delete([f"{kind}:{change.key}" for change in changes])

@@ -278,8 +278,9 @@ def test_a_lost_index_gets_back_what_only_it_knew(full: Index, tmp_path: Path) -
     assert [each.name for each in (tmp_path / "dump").iterdir()] == [path.name]
     assert [text for text in ("first text", "secret text") if text in path.read_text()] == []
     (tmp_path / "index.db").unlink()
-    restored = (full.needs_restore(), full.load_dump(tmp_path / "dump"), full.needs_restore())
-    assert restored == (True, 0, False)
+    assert full.needs_restore()
+    full.load_dump(tmp_path / "dump")
+    assert not full.needs_restore()
     for name, rows in before.items():
         found = full.collections[name].find(heavy=True)
         assert [{**row, "rev": 0} for row in found] == [{**row, "rev": 0} for row in rows]
@@ -293,7 +294,7 @@ def test_a_lost_index_gets_back_what_only_it_knew(full: Index, tmp_path: Path) -
     assert full.facts.tuples(("metadata", "source_history", "created_at")) == [({"a": [1]}, [T0.isoformat()], T0)]
 
 
-def test_unreadable_lines_are_counted_and_the_others_loaded(full: Index, tmp_path: Path) -> None:
+def test_unreadable_lines_are_left_out_and_the_others_loaded(full: Index, tmp_path: Path) -> None:
     path = full.dump(tmp_path / "dump")
     good = path.read_bytes()
     bad = [
@@ -315,9 +316,9 @@ def test_unreadable_lines_are_counted_and_the_others_loaded(full: Index, tmp_pat
     ]
     path.write_bytes(b"\n".join(bad) + b"\n" + good + good[: len(good) // 2].rpartition(b"\n")[2] + b'{"in": "str')
     (tmp_path / "index.db").unlink()
-    assert full.load_dump(tmp_path / "dump") == len(bad) + 1
+    full.load_dump(tmp_path / "dump")
     assert full.history.count() == full.stream.count() == 1
-    assert full.load_dump(tmp_path / "no such folder") == 0
+    full.load_dump(tmp_path / "no such folder")
 
 
 def test_a_dump_never_replaces_one_that_was_not_loaded(full: Index, tmp_path: Path) -> None:
