@@ -197,24 +197,18 @@ class MongoTarget:
     @contextmanager
     def _asking(self) -> Iterator[Database[Document]]:
         """The database, each request with a deadline. Raises BackendDown with the driver's reason, without secrets."""
+        from pymongo import MongoClient
         from pymongo.errors import PyMongoError
 
+        waits = ("serverSelectionTimeoutMS", "connectTimeoutMS", "socketTimeoutMS", "waitQueueTimeoutMS")
+        options: dict[str, Any] = dict.fromkeys(waits, int(self._settings.timeout_seconds * 1000))
+        options |= {"tz_aware": True, "retryWrites": False, "retryReads": False}
         try:
-            yield self._connected().get_database(self._settings.database)
+            with self._lock:
+                self._client = self._client or MongoClient(self._settings.url, **options)
+            yield self._client.get_database(self._settings.database)
         except (PyMongoError, ValueError) as error:  # ValueError: an address that is none
             raise BackendDown(self.name, without_secrets(str(error), self._settings.url)) from None
-
-    def _connected(self) -> Any:
-        from pymongo import MongoClient
-
-        with self._lock:
-            if self._client is None:
-                waits = ("serverSelectionTimeoutMS", "connectTimeoutMS", "socketTimeoutMS", "waitQueueTimeoutMS")
-                timeouts: dict[str, Any] = dict.fromkeys(waits, int(self._settings.timeout_seconds * 1000))
-                self._client = MongoClient(
-                    self._settings.url, tz_aware=True, retryWrites=False, retryReads=False, **timeouts
-                )
-            return self._client
 
 
 # ---- the shape of documents

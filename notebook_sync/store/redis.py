@@ -259,8 +259,6 @@ class RedisTarget:
 
     def _ask(self, commands: Sequence[Command]) -> list[Any]:
         """The answers, of which an error can only be that a key has another type."""
-        from redis.exceptions import RedisError
-
         answers: list[Any] = []
         with self._asking() as client:
             for at in range(0, len(commands), _BATCH):
@@ -269,37 +267,29 @@ class RedisTarget:
                     pipe.execute_command(*command)
                 answers += pipe.execute(raise_on_error=False)
             for answer in answers:
-                if isinstance(answer, RedisError) and "WRONGTYPE" not in str(answer):
+                if isinstance(answer, Exception) and "WRONGTYPE" not in str(answer):
                     raise answer
         return answers
 
     @contextmanager
     def _asking(self) -> Iterator[Any]:
         """The client, each request with a deadline. Raises BackendDown with the driver's reason, without secrets."""
-        from redis.exceptions import RedisError
-
-        try:
-            yield self._connected()
-        except (RedisError, OSError, ValueError) as error:
-            raise BackendDown(self.name, without_secrets(str(error), self._settings.url)) from None
-
-    def _connected(self) -> Any:
-        from redis import Redis
+        from redis import ConnectionError as Broken
+        from redis import Redis, RedisError
         from redis.backoff import NoBackoff
-        from redis.exceptions import ConnectionError as Broken
         from redis.retry import Retry
 
-        seconds = self._settings.timeout_seconds
-        with self._lock:
-            if self._client is None:
-                self._client = Redis.from_url(
-                    self._settings.url,
-                    socket_timeout=seconds,
-                    socket_connect_timeout=seconds,
-                    # A connection that was closed meanwhile is made again once; nothing else is repeated.
-                    retry=Retry(NoBackoff(), 1, (Broken,)),
+        url, seconds = self._settings.url, self._settings.timeout_seconds
+        # A connection that was closed meanwhile is made again once; nothing else is repeated.
+        once = Retry(NoBackoff(), 1, (Broken,))
+        try:
+            with self._lock:
+                self._client = self._client or Redis.from_url(
+                    url, socket_timeout=seconds, socket_connect_timeout=seconds, retry=once
                 )
-            return self._client
+            yield self._client
+        except (RedisError, OSError, ValueError) as error:
+            raise BackendDown(self.name, without_secrets(str(error), url)) from None
 
 
 def keys_below(key: str) -> str:
