@@ -6,7 +6,7 @@ Text is searchable at once, vectors follow. Trouble costs meaning, never the ans
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from operator import itemgetter
@@ -36,11 +36,8 @@ Spans = Sequence[tuple[int, int]]
 class Nearness(NamedTuple):
     """How near a row is to the query: the cosine of its nearest passage, and where in its content that begins."""
 
-    cosine: float
-    start: int | None
-
-
-FAR = Nearness(0.0, None)
+    cosine: float = 0.0
+    start: int | None = None
 
 
 class Embedded(NamedTuple):
@@ -158,23 +155,19 @@ class Meaning:
                 self._behind[name].discard(row_id)
         return Embedded(len(rows) - refused, refused, self.behind())
 
-    def _read(self, name: str, ids: Sequence[str]) -> list[Row]:
+    def _read(self, name: str, ids: Sequence[str]) -> Iterator[Row]:
         """Rows for `vectors`, with the passages' texts instead of vectors."""
         digest, *fields = SOURCES[name]
-        found: list[Row] = []
         for row in self._index.collections[name].find(Is("id", "in", ids), fields=("id", digest, "audience", *fields)):
             texts = texts_to_embed(row.get("title") or "", row["content"] or "", row.get("sections") or ())
-            found.append(
-                {
-                    "id": f"{self._stage}{name}:{row['id']}",
-                    "model": self.embedder.model,
-                    "digest": row[digest],
-                    "audience": row["audience"],
-                    "places": [[passage.start, passage.start + len(passage.text)] for passage, _ in texts],
-                    "texts": [text for _, text in texts],
-                }
-            )
-        return found
+            yield {
+                "id": f"{self._stage}{name}:{row['id']}",
+                "model": self.embedder.model,
+                "digest": row[digest],
+                "audience": row["audience"],
+                "places": [[passage.start, passage.start + len(passage.text)] for passage, _ in texts],
+                "texts": [text for _, text in texts],
+            }
 
     def _add_vectors(self, rows: Sequence[Row]) -> int:
         """Add vectors to rows, and return how many texts are refused. Raises BackendDown where all are."""

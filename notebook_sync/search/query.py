@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from notebook_sync.errors import BackendDown, MissingExtra
 from notebook_sync.model import is_current
 from notebook_sync.search.embed import Embedder
-from notebook_sync.search.meaning import FAR, SECOND_STAGE, Meaning, Nearness, Spans, is_within
+from notebook_sync.search.meaning import SECOND_STAGE, Meaning, Nearness, Spans, is_within
 from notebook_sync.search.ranking import (
     OUTDATED,
     Features,
@@ -192,10 +192,10 @@ class Searcher:
         """The score that a text would have as a document, 0 if it does not answer; and what to quote of it."""
         asked = self.ask(query, mode=mode)
         terms = search_columns(self._analyzer, content, title=title, summary=summary, sections=sections)["terms"]
-        near = FAR
+        near = Nearness()
         if self.meaning and self.meaning.embedder.is_local and asked.vector is not None:
             vectors = self.meaning.embedder.embed([text for _, text in texts_to_embed(title, content, sections)])
-            near = Nearness(max([0.0, *cosines_of(asked.vector, b"".join(vectors))]), None)
+            near = Nearness(max([0.0, *cosines_of(asked.vector, b"".join(vectors))]))
         row = {"content": content, "sections": sections, "terms": terms}
         candidate = _Candidate(row, asked.question.features(terms), near)
         score = candidate.score(asked)
@@ -276,7 +276,7 @@ class Searcher:
         if self.meaning and asked.vector is not None:
             near = self.meaning.vectors[asked.collection].cosines(asked.vector, rows.keys())
         found = {
-            id: _Candidate(row, asked.question.features(row["terms"] or NO_TERMS), Nearness(near.get(id, 0.0), None))
+            id: _Candidate(row, asked.question.features(row["terms"] or NO_TERMS), Nearness(near.get(id, 0.0)))
             for id, row in rows.items()
         }
         if self.second and asked.second is not None:
@@ -298,7 +298,7 @@ class Searcher:
         for id, parts in spans.items():
             text = "\n\n".join(rows[id]["content"][start:end] for start, end in parts)
             features = asked.question.features(search_columns(self._analyzer, text)["terms"])
-            below[id] = _Candidate(found[id].row, features, near.get(id, FAR), parts)
+            below[id] = _Candidate(found[id].row, features, near.get(id, Nearness()), parts)
         return below
 
     def _add_neighbours(self, asked: Asked, where: Where, found: dict[str, _Candidate]) -> list[list[str]]:

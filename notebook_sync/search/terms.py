@@ -87,7 +87,7 @@ def _line(words: str) -> str:
     return f" {words} " if words else " "
 
 
-def passages_of(content: str, sections: Sections) -> list[Passage]:
+def passages_of(content: str, sections: Sections) -> Iterator[Passage]:
     """The passages of a note in order, without overlap. A section without text has an empty one at its heading.
 
     Without sections, the lines are those of `content`.
@@ -97,7 +97,6 @@ def passages_of(content: str, sections: Sections) -> list[Passage]:
     longest = max(LONGEST, 2 * size // MOST_EMBEDDED)
     line = sections[0][3] - content.count("\n", 0, sections[0][4]) if sections else 1
     ends = [*(section[4] for section in sections), len(content)]
-    found: list[Passage] = []
     counted = 0
     for (heading, _, anchor, _, start, whole), end in zip([_ABOVE_ALL, *sections], ends, strict=True):
         body = _below_heading(text, start, whole)
@@ -106,9 +105,8 @@ def passages_of(content: str, sections: Sections) -> list[Passage]:
         for first, piece in pieces:
             line += content.count("\n", counted, first)
             counted = first
-            found.append(Passage(anchor, heading, line, first, piece, opens))
+            yield Passage(anchor, heading, line, first, piece, opens)
             opens = ""
-    return found
 
 
 def texts_to_embed(title: str, content: str, sections: Sections) -> list[tuple[Passage, str]]:

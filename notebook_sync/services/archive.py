@@ -401,6 +401,6 @@ def _place(core: Core, staging: Path, info: Info) -> None:
                 row = found["good"]
                 row = with_words(row, analyzer) if found["in"] in ("documents", "facts") else row
                 index.collections[found["in"]].put([row])
-    core.engine.rebuild()  # the files are no news: what happened to them is in the rows
+    core.engine.sync(force=True, allow_empty=True)  # the files are no news: what happened to them is in the rows
     index.load(filter(None, _rows_in(staging)))
     index.counters.put([{"id": ADOPTED, "value": 1}])

@@ -31,7 +31,7 @@ from notebook_sync.store.tables import CODECS, LISTED, Cell, Table, as_json, bey
 from notebook_sync.store.words import NOWHERE, WordTables
 
 _Answer = TypeVar("_Answer")
-_YEAR = 365 * 86_400_000  # milliseconds
+YEAR = 365 * 86_400_000  # milliseconds
 # SQLite makes a real number of an integer that is too wide.
 _INCREASED = 'CAST(coalesce("{0}", 0) + ? AS INTEGER)'
 
@@ -118,12 +118,12 @@ class Collection:
         """Rows that ended within a year and may come back, the latest first: id, rev, ended_at; digest, path, day and
         the kept columns, where the collection has them."""
         names = ["id", "rev", "ended_at", *self.table.known_by, *self.table.kept]
-        found = self._select(names, where, "ORDER BY ended_at DESC, id", f"ended_at > {_now() - _YEAR}")
+        found = self._select(names, where, "ORDER BY ended_at DESC, id", f"ended_at > {_now() - YEAR}")
         return [dict(zip(names, values, strict=True)) for values in found]
 
     def known(self, ids: AnyCollection[str]) -> set[str]:
         """Those of the ids that a row has, or had within a year."""
-        lately = f"coalesce(abs(ended_at), {_now()}) > {_now() - _YEAR}"
+        lately = f"coalesce(abs(ended_at), {_now()}) > {_now() - YEAR}"
         return {id for (id,) in self._select(["id"], Is("id", "in", ids), alive=lately)}
 
     def search(

@@ -11,14 +11,14 @@ import time
 from collections.abc import Collection as AnyCollection
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from notebook_sync.errors import IndexDamaged, NotebookError
-from notebook_sync.store.collection import Collection
+from notebook_sync.store.collection import YEAR, Collection
 from notebook_sync.store.collections import COLLECTIONS
 from notebook_sync.store.rows import Analyzer, Change, from_milliseconds, to_milliseconds
 from notebook_sync.store.sqlite import Database, outdated, user_version
@@ -29,7 +29,6 @@ from notebook_sync.store.words import WordTables
 SCHEMA = 5
 _ANALYZERS = 1000
 _DUMP_FILE = "index.jsonl"
-_YEAR = timedelta(days=365)
 
 
 class Index:
@@ -44,10 +43,9 @@ class Index:
         """Open the index at `path`, or create it (0600, in an existing folder).
 
         The file of an older version, or of an older analyzer, is emptied, its kept columns and dumped collections
-        carried over. A damaged one is set aside: `damaged` is its new path.
+        carried over. A damaged one is set aside.
         """
         self.path = path
-        self.damaged: Path | None = None
         self._version = SCHEMA * _ANALYZERS + analyzer.version
         self._db = Database(path, self._version, schema_statements, read_only=read_only)
         (
@@ -156,7 +154,7 @@ class Index:
         now = datetime.now(UTC)
         with self._db.write() as db:
             for name in self.collections:
-                db.execute(f"DELETE FROM {name} WHERE abs(ended_at) < ?", (to_milliseconds(now - _YEAR),))
+                db.execute(f"DELETE FROM {name} WHERE abs(ended_at) < ?", (to_milliseconds(now) - YEAR,))
             _write_lines(_dump_lines(db), folder / _DUMP_FILE)
             self._db.set_state("dumped_at", to_milliseconds(now))
         return folder / _DUMP_FILE
@@ -191,12 +189,11 @@ class Index:
         return bool(self._db.get_state("needs_restore"))
 
     def recover(self) -> Path | None:
-        """After IndexDamaged: set the file aside, return its new path (`damaged` too), and go on with an empty one.
+        """After IndexDamaged: set the file aside, return its new path, and go on with an empty one.
 
         None where another process did so already. The caller loads the dump and puts the rows of the files again.
         """
-        self.damaged = self._db.set_aside()
-        return self.damaged
+        return self._db.set_aside()
 
     def optimize(self) -> None:
         """Remove what was deleted from the file itself: merge the word tables, free pages, empty the log."""

@@ -171,12 +171,11 @@ class MongoTarget:
         """The collection there that a row belongs to, "" for none."""
         return FACTS if collection == "facts" else shape_of(row) if self.publishes(row) else ""
 
-    def _kept(self, name: str, batch: Sequence[Document]) -> list[tuple[str, Row]]:
+    def _kept(self, name: str, batch: Sequence[Document]) -> Iterator[tuple[str, Row]]:
         """What the index takes of documents, named by column: their kept columns, the greater of counts that both
         sides have, and the breadcrumbs of versions that we wrote."""
         collection, ids = self._index.collections[name], [each["_id"] for each in batch]
         own = {row["id"]: row for row in collection.ended(Is("id", "in", ids))} | collection.get(ids, heavy=False)
-        loaded: list[tuple[str, Row]] = []
         for each in batch:
             id, history = each.pop("_id"), each.pop("history", None) or ()
             row = own.get(id, {})
@@ -184,13 +183,12 @@ class MongoTarget:
             for column in {"version", "access_count", "last_accessed"} & found.keys():
                 if isinstance(found[column], type(row.get(column))):
                     found[column] = max(found[column], row[column])
-            loaded.append((name, {**{column: row.get(column) for column in collection.table.kept}, **found, "id": id}))
+            yield name, {**{column: row.get(column) for column in collection.table.kept}, **found, "id": id}
             for crumb in history:
                 if isinstance(crumb, dict) and crumb.get("version") in range(1, found.get("version", 0) + 1):
                     about = {"note": id, "version": crumb["version"], "at": crumb.get("timestamp")}
                     texts = {column: str(crumb.get(column) or "") for column in ("summary", "changed_by")}
-                    loaded.append(("history", {"id": f"{id}@{crumb['version']}", **about, **texts}))
-        return loaded
+                    yield "history", {"id": f"{id}@{crumb['version']}", **about, **texts}
 
     # ---- the server
 

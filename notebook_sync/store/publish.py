@@ -123,8 +123,7 @@ class Publisher:
             finally:
                 lock.release()
 
-        if self._targets:
-            _run_for(seconds, [work])
+        _run_for(seconds, [work])
 
     def wait_for_cursors(self, seconds: float) -> list[dict[str, Any]]:
         """Wait until every server has what the index has, by the marks that a follower writes there; their `state`."""
@@ -308,7 +307,14 @@ class Publisher:
             raise BackendDown(target.name, next(iter(refused.values()))[1])
         kind, revs = target.kind, {change.key: change.rev for change in changes}
         rows: list[Row] = [
-            {"id": f"{kind}:{key}", "target": kind, "row": key, "row_rev": revs[key], "code": code, "reason": reason[:300]}
+            {
+                "id": f"{kind}:{key}",
+                "target": kind,
+                "row": key,
+                "row_rev": revs[key],
+                "code": code,
+                "reason": reason[:300],
+            }
             for key, (code, reason) in refused.items()
         ]
         if rows or self._index.refused.count(Is("target", "=", kind)):

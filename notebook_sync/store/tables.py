@@ -37,8 +37,6 @@ from notebook_sync.store.rows import (
 )
 
 Cell = str | int | float | bytes | None
-Encode = Callable[[Any], Cell]
-Decode = Callable[[Any], Any]
 
 _LARGEST = 2**63 - 1
 _DEEPEST = 100
@@ -114,7 +112,7 @@ def _as_milliseconds(value: datetime | str) -> int:
 
 
 # How a value of each type is stored, and read where the cell is not the value.
-CODECS: Final[dict[ColumnType, tuple[Encode, Decode | None]]] = {
+CODECS: Final[dict[ColumnType, tuple[Callable[[Any], Cell], Callable[[Any], Any] | None]]] = {
     "text": (lambda value: clean(str(value)), None),
     "int": (lambda value: max(-_LARGEST - 1, min(_LARGEST, int(value))), None),
     "real": (lambda value: float(value) if math.isfinite(value) else None, None),

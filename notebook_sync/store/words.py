@@ -19,9 +19,6 @@ _ENOUGH, _MOST = 1000, 2000
 _MOST_TERMS = 64
 _SATURATION = 1.2  # BM25's k1, as FTS5 has it
 
-# A row's number, which table it belongs to, and the terms of its fields, each field's joined by spaces.
-Given = tuple[int, int, Sequence[str]]
-
 
 class WordTables:
     """The word tables of one collection, if it has texts. Every method runs inside its caller's transaction.
@@ -59,9 +56,9 @@ class WordTables:
         for table in self._tables.values():
             db.execute(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")
 
-    def replace(self, db: sqlite3.Connection, numbers: str, rows: Sequence[Given]) -> None:
-        """Remove rows, by their numbers in JSON, then add rows. Comes before their cells change, of which a damaged
-        table is filled again."""
+    def replace(self, db: sqlite3.Connection, numbers: str, rows: Sequence[tuple[int, int, Sequence[str]]]) -> None:
+        """Remove rows, by their numbers in JSON, then add rows: number, table, and the terms of each field, joined by
+        spaces. Comes before their cells change, of which a damaged table is filled again."""
         marks = ", ".join("?" * (1 + len(self._fields)))
         for held, table in self._tables.items():
             # For DELETE, FTS5 would read all terms of a row twice.

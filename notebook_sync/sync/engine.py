@@ -87,8 +87,9 @@ class Engine:
     ) -> Report:
         """Compare every file with the index and repair every difference; returns when all is quiet.
 
-        `force` writes every row again. Faults of single files are in the report. Raises RootLost, errors of the index,
-        and WouldDeleteEverything unless `allow_empty`. A damaged index is set aside and filled again.
+        `force` writes every row again; versions, use and history stay. Faults of single files are in the report. Raises
+        RootLost, errors of the index, and WouldDeleteEverything unless `allow_empty`. A damaged index is set aside and
+        filled again.
         """
         begun, report = time.monotonic(), Report()
         options = {"allow_empty": allow_empty, "force": force, "is_last": True}
@@ -101,10 +102,6 @@ class Engine:
         report.unchanged = len(seen - set(report.paths) - report.faults.keys())
         report.seconds = time.monotonic() - begun
         return report
-
-    def rebuild(self) -> Report:
-        """As `sync`, and write every row again from its file. Versions, use and history stay."""
-        return self.sync(force=True, allow_empty=True)
 
     def look(
         self, places: Collection[str] | None = (), *, rehash: bool = False, report: Report | None = None
@@ -152,9 +149,9 @@ class Engine:
             is_first = not options.get("force") and self.index.counters.one(ADOPTED) is None
             seen = self._look(report, None, is_first=is_first, **options)
         except IndexDamaged:
-            self.index.recover()
+            aside = self.index.recover()
             self.index.load_dump(self._place.state / "dump")
-            report.warnings.append(f"the index was damaged: it was set aside as {self.index.damaged} and made again")
+            report.warnings.append(f"the index was damaged: it was set aside as {aside} and made again")
             is_first, seen = True, self._look(report, None, is_first=True, **options)
         if is_first:
             with self.index.write():

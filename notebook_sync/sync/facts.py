@@ -124,11 +124,9 @@ def reworded(old: Sequence[Row], new: Sequence[Row], lines: Mapping[str, int]) -
         and (score := fuzz.ratio(_plain(past["content"]), _plain(row["content"]), score_cutoff=_ALIKE))
     ]
     was: dict[str, Row] = {}
-    taken: set[int] = set()
     for _, _, key, at in sorted(pairs, reverse=True):
-        if key not in was and at not in taken:
+        if key not in was and old[at] not in was.values():
             was[key] = old[at]
-            taken.add(at)
     return was
 
 

@@ -60,7 +60,7 @@ Odile's go free.
 def test_a_passage_begins_below_its_heading_and_knows_it_as_written() -> None:
     content = "# Pier\n\n  Boards **creak**\n\nUnderlined\n----------\nRopes\n  hang.\n"
     assert own_words(content) == ["Boards **creak**", "Ropes\n  hang."]
-    found = passages_of(content, sections_of(content))
+    found = list(passages_of(content, sections_of(content)))
     assert [(each.opens, each.line) for each in found] == [("# Pier\n", 3), ("Underlined\n----------\n", 7)]
 
 
@@ -94,7 +94,7 @@ HIDDEN = {
 
 @pytest.mark.parametrize("content", HIDDEN.values(), ids=HIDDEN)
 def test_what_a_model_is_never_shown_is_in_no_passage(content: str) -> None:
-    found = passages_of(content, sections_of(content))
+    found = list(passages_of(content, sections_of(content)))
     texts = [*own_words(content), *(each.opens + each.heading for each in found), *given_to_model(content)]
     assert "secret" not in " ".join([*texts, shown(content)]).lower()
     assert len(found) <= 3
@@ -133,7 +133,7 @@ def test_a_long_paragraph_is_cut_between_words_and_code_between_lines() -> None:
     sentence = "The ferry leaves the pier when the tide has turned and the lamps are lit "
     code = "".join(f"berth({number:03}, 'harbour')\n" for number in range(100))
     content = f"# Long\n\n{sentence * 40}\n\n## Code\n\n```python\n{code}```\n"
-    found = passages_of(content, sections_of(content))
+    found = list(passages_of(content, sections_of(content)))
     prose = [each.text for each in found if each.anchor == "long"]
     lines = [each.text for each in found if each.anchor == "code"]
     assert max(map(len, [*prose, *lines])) <= LONGEST
@@ -152,7 +152,7 @@ def test_a_huge_note_has_longer_passages_and_all_of_its_words() -> None:
 
 def test_of_more_sections_than_get_vectors_the_first_do() -> None:
     content = "".join(f"## Berth {number}\n\nFree.\n\n" for number in range(MOST_EMBEDDED + 50))
-    assert len(passages_of(content, sections_of(content))) == MOST_EMBEDDED + 50
+    assert len(list(passages_of(content, sections_of(content)))) == MOST_EMBEDDED + 50
     assert given_to_model(content)[-1] == f"Harbour\nBerth {MOST_EMBEDDED - 1}. Free."
 
 
@@ -207,7 +207,7 @@ def test_a_long_word_of_data_is_hidden_wherever_it_begins(before: int) -> None:
 
 def quote(content: str, query: str, near: int | None = None) -> Snippet | None:
     asked = set(ANALYZER.query_terms(query))
-    passages = passages_of(content, sections_of(content))
+    passages = list(passages_of(content, sections_of(content)))
     counted = [(each, len(asked & set(ANALYZER.terms(each.text)))) for each in passages]
     chosen = best_passage(counted, near)
     return chosen and snippet_of(chosen, lambda text: ANALYZER.first_place(text, asked))

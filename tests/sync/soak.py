@@ -64,7 +64,7 @@ def play_one(world: World, chance: random.Random, *, git: bool = False) -> None:
         (8, lambda: world.survive(world.sync)),
         (4, lambda: world.survive(lambda: world.sync(allow_empty=False))),
         (14, lambda: world.look(chance.sample((*PATHS, *FOLDERS), chance.randrange(1, 6)))),
-        (2, lambda: world.survive(world.engine.rebuild)),
+        (2, lambda: world.survive(lambda: world.engine.sync(force=True, allow_empty=True))),
         (6, lambda: world.crash(chance.randrange(1, 40), is_after=chance.random() < 0.5)),
         (8, lambda: world.fuse.set(_happening(world, chance), at=chance.randrange(1, 40))),
         (4, lambda: world.fuse.set(_other(world, chance), at=chance.randrange(1, 40), is_outside=True)),

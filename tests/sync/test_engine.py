@@ -30,7 +30,7 @@ def test_a_rename_is_one_move(world: World) -> None:
         report = world.move(old, new)
         assert (report.moved, report.added, report.deleted, report.paths) == (1, 0, 0, [new])
     world.rename("pages/Plan.md", "x.md")
-    assert world.engine.rebuild().moved == 1
+    assert world.engine.sync(force=True, allow_empty=True).moved == 1
 
 
 def test_progress_counts_all_files(world: World) -> None:
@@ -117,7 +117,7 @@ def test_every_kind_of_difference_is_found(world: World) -> None:
     assert (found["files"], found["index"], found["mongodb"]) == (5, 5, None)
     for path in ("bad.md", "link.md"):
         world.delete(path)
-    world.engine.rebuild()
+    world.engine.sync(force=True, allow_empty=True)
     assert world.engine.verify().differences == []
 
 

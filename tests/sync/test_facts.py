@@ -141,7 +141,7 @@ def test_the_facts_of_a_renamed_file_and_of_a_conflict_copy(notebook: World) -> 
 
 def test_a_rebuild_keeps_use_and_adds_no_event(notebook: World) -> None:
     before = notebook.facts()
-    notebook.engine.rebuild()
+    notebook.engine.sync(force=True, allow_empty=True)
     assert {content: {**row, "rev": 0} for content, row in notebook.facts().items()} == {
         content: {**row, "rev": 0} for content, row in before.items()
     }

@@ -149,7 +149,7 @@ def test_bytes_that_are_no_text_are_indexed_and_reported(world: World) -> None:
 def test_damage_leaves_the_last_good_row_which_is_marked(world: World, damage: bytes, reason: str) -> None:
     """What a crash or a full disk leaves never replaces what a person wrote."""
     synced(world, {"a.md": "old"})
-    for report in (synced(world, {"a.md": damage}), world.engine.rebuild()):
+    for report in (synced(world, {"a.md": damage}), world.engine.sync(force=True, allow_empty=True)):
         assert reason in report.faults["a.md"]
     assert (world.texts()["a.md"], bool(world.rows()["a.md"]["stale"])) == ("old", True)
     assert synced(world, {"a.md": "new"}).faults == {}
@@ -173,7 +173,7 @@ def test_a_file_is_never_written(world: World) -> None:
     world.write("dos.md", raw)
     before = (world.root / "dos.md").stat()
     synced(world)
-    world.engine.rebuild()
+    world.engine.sync(force=True, allow_empty=True)
     assert world.texts()["dos.md"] == "# H\r\n\r\ntext\r\nno end"
     assert (world.root / "dos.md").read_bytes() == raw
     assert (world.root / "dos.md").stat().st_ctime_ns == before.st_ctime_ns
