@@ -23,8 +23,6 @@ from notebook_sync.search.vectors import Vector, pack_vector
 from notebook_sync.settings import SearchTable, mask_secrets
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
-
     from notebook_sync.search.embed_static import WordTable
 
 # How rare a word is among the notes.
@@ -232,13 +230,13 @@ class OnnxEmbedder(Embedder):
         return [pack_vector(numbers) for numbers in answer.tolist()]
 
     @cached_property
-    def _loaded(self) -> tuple[Tokenizer, Any]:
+    def _loaded(self) -> tuple[Any, Any]:
         with missing_extra("the second stage of search", "search,onnx"):
             import onnxruntime  # as large as the rest of the product together
             from tokenizers import Tokenizer
         model, vocabulary = map(str, self._files)
         try:
-            tokenizer: Tokenizer = Tokenizer.from_file(vocabulary)
+            tokenizer = Tokenizer.from_file(vocabulary)
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = _THREADS
             session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

@@ -195,17 +195,16 @@ class MongoTarget:
     @contextmanager
     def _asking(self) -> Iterator[Database[Document]]:
         """The database, each request with a deadline. Raises BackendDown with the driver's reason, without secrets."""
-        from pymongo import MongoClient
-        from pymongo.errors import PyMongoError
+        import pymongo.errors
 
         waits = ("serverSelectionTimeoutMS", "connectTimeoutMS", "socketTimeoutMS", "waitQueueTimeoutMS")
         options: dict[str, Any] = dict.fromkeys(waits, int(self._settings.timeout_seconds * 1000))
         options |= {"tz_aware": True, "retryWrites": False, "retryReads": False}
         try:
             with self._lock:
-                self._client = self._client or MongoClient(self._settings.url, **options)
+                self._client = self._client or pymongo.MongoClient(self._settings.url, **options)
             yield self._client.get_database(self._settings.database)
-        except (PyMongoError, ValueError) as error:  # ValueError: an address that is none
+        except (pymongo.errors.PyMongoError, ValueError) as error:  # ValueError: an address that is none
             raise BackendDown(self.name, without_secrets(str(error), self._settings.url)) from None
 
 
@@ -338,8 +337,7 @@ def _vectors_of(index: Index, facts: Sequence[str]) -> dict[str, Document]:
 
 def _encoded(document: Document, key: str, refused: Refusals) -> Any:
     """The document as BSON; None where there is no such BSON, or none that a server takes."""
-    import bson
-    from bson.raw_bson import RawBSONDocument
+    import bson.raw_bson
 
     try:
         raw = bson.encode(document)
@@ -349,7 +347,7 @@ def _encoded(document: Document, key: str, refused: Refusals) -> Any:
     if len(raw) > _LARGEST:
         refused[key] = ("too large", f"{len(raw):,} bytes, {_LARGEST:,} at most")
         return None
-    return RawBSONDocument(raw)
+    return bson.raw_bson.RawBSONDocument(raw)
 
 
 def _run(collection: Collection[Document], work: Work, refused: Refusals) -> None:
@@ -385,16 +383,15 @@ def _make_indexes(database: Database[Document]) -> None:
     """The original's indexes, exactly as its programs make them at every start, since these fail where another has the
     same name. An index of others that serves the same stays. There is one text index a collection; ours leaves
     `language` to the code, but for pages. `note_id` has none: whether theirs is unique is their affair."""
-    from pymongo import ASCENDING, DESCENDING, TEXT
-    from pymongo.errors import OperationFailure
+    import pymongo.errors
 
     for place, names in _INDEXES.items():
         for name in names:
-            is_text, order = " " in name, DESCENDING if name.startswith("-") else ASCENDING
-            keys = [(field.lstrip("-"), TEXT if is_text else order) for field in name.split()]
+            is_text, order = " " in name, pymongo.DESCENDING if name.startswith("-") else pymongo.ASCENDING
+            keys = [(field.lstrip("-"), pymongo.TEXT if is_text else order) for field in name.split()]
             ours = _OWN_TEXT_INDEX if is_text and place != "pages" else {}
             try:
                 database[place].create_index(keys, **ours)
-            except OperationFailure as error:
+            except pymongo.errors.OperationFailure as error:
                 if error.code not in _CONFLICTS:
                     raise

@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
+from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from notebook_sync.errors import ForeignTarget
+from notebook_sync.store.rows import EPOCH
 
 FOREIGN = ("foreign", "another program wrote it or changed it")
 # By collection, then by id: the rev of the row that a server has.
@@ -31,7 +33,7 @@ _CLAIM = "to take it over, run: notebook-sync sync --claim"
 @dataclass(frozen=True, slots=True)
 class Mark:
     """What a notebook writes on a server. `cursor` is the last rev there; `published_through` the last rev of a stream
-    line there; `pending_from` the first rev of refs written while MongoDB did not answer, 0 for none; `at` is ISO 8601.
+    line there; `pending_from` the first rev of refs written while MongoDB did not answer, 0 for none.
     """
 
     notebook: str = ""
@@ -43,7 +45,7 @@ class Mark:
     cursor: int = 0
     published_through: int = 0
     pending_from: int = 0
-    at: str = ""
+    at: Annotated[datetime, msgspec.Meta(tz=True)] = EPOCH
 
     @classmethod
     def read(cls, found: object) -> Mark:
@@ -59,14 +61,6 @@ class Mark:
         if not self.notebook:
             return "another program"
         return f"the notebook {self.name or self.notebook!r} ({self.root} on {self.host})"
-
-    @property
-    def written_at(self) -> datetime:
-        """When it was written; long ago where that cannot be read."""
-        try:
-            return datetime.fromisoformat(self.at).astimezone(UTC)
-        except (ValueError, OverflowError):
-            return datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def is_continued(

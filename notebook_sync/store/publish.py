@@ -15,7 +15,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -73,28 +73,26 @@ class _State:
     pause: float = _PAUSES[0]
 
 
-def targets_of(settings: Settings, place: Place, index: Index) -> list[Target]:
+def targets_of(settings: Settings, place: Place, index: Index) -> Iterator[Target]:
     """The servers that the settings name, MongoDB first. Nothing is asked of them yet."""
-    targets: list[Target] = []
     if settings.mirror.url:
         from notebook_sync.store.mongodb import MongoTarget
 
-        targets.append(MongoTarget(settings.mirror, place.notebook_id, index))
+        yield MongoTarget(settings.mirror, place.notebook_id, index)
     if settings.refs.url:
         from notebook_sync.store.redis import RedisTarget
 
-        targets.append(RedisTarget(settings.refs, settings.prompt, index))
-    return targets
+        yield RedisTarget(settings.refs, settings.prompt, index)
 
 
 class Publisher:
     """Publishes one index. Only the process that holds the follow lock calls `publish`; one thread at a time works."""
 
-    def __init__(self, index: Index, targets: Sequence[Target], place: Place) -> None:
+    def __init__(self, index: Index, targets: Iterable[Target], place: Place) -> None:
         self._index = index
-        self._targets = targets
+        self._targets = tuple(targets)
         self._place = place
-        self._states = {target.kind: _State() for target in targets}
+        self._states = {target.kind: _State() for target in self._targets}
         self._lock = threading.Lock()
 
     def publish(self, seconds: float, *, claim: bool = False) -> dict[str, Published]:
@@ -223,12 +221,12 @@ class Publisher:
         if found is not None and is_continued(
             found, own, self._generations(), target=target.name, last_cursor=noted["cursor"], claim=claim
         ):
-            is_doubted = is_doubted or datetime.now(UTC) - found.written_at > _OLDEST_CURSOR
+            is_doubted = is_doubted or datetime.now(UTC) - found.at > _OLDEST_CURSOR
             mark = replace(found, replica=own.replica, name=own.name, host=own.host, root=own.root)
         else:
             published = 0
             if found is not None:
-                newer = Is("at", ">", found.written_at)  # lines before may be there, or cut by another program
+                newer = Is("at", ">", found.at)  # lines before may be there, or cut by another program
                 revs = [rev for (rev,) in self._index.stream.tuples(("rev",), newer)]
                 published = min(revs, default=self._index.rev() + 1) - 1
                 self._index.raise_rev(found.cursor)
@@ -336,7 +334,7 @@ class Publisher:
 
     def _record(self, target: Target, mark: Mark) -> None:
         """Write the mark, to the index first: a mark with a greater cursor was written by a later index."""
-        mark = replace(mark, at=datetime.now(UTC).isoformat(timespec="milliseconds"))
+        mark = replace(mark, at=datetime.now(UTC))
         self._remember(target, cursor=mark.cursor)
         target.write_mark(mark)
 

@@ -11,9 +11,10 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import msgspec
 
 from notebook_sync.errors import BackendDown
 from notebook_sync.files.names import is_announced
@@ -68,7 +69,7 @@ class RedisTarget:
 
     def write_mark(self, mark: Mark) -> None:
         """Record owner and cursor."""
-        self._ask([("SET", self._key("notebook", "owner"), json.dumps(asdict(mark)))])
+        self._ask([("SET", self._key("notebook", "owner"), msgspec.json.encode(mark))])
 
     def write(self, changes: Sequence[Change], mark: Mark, *, claim: bool = False) -> Refusals:
         """Write a batch; by "COLLECTION:ID", why a row was refused. `claim`: also over refs of others.
@@ -274,21 +275,19 @@ class RedisTarget:
     @contextmanager
     def _asking(self) -> Iterator[Any]:
         """The client, each request with a deadline. Raises BackendDown with the driver's reason, without secrets."""
-        from redis import ConnectionError as Broken
-        from redis import Redis, RedisError
-        from redis.backoff import NoBackoff
-        from redis.retry import Retry
+        import redis.backoff
+        import redis.retry
 
         url, seconds = self._settings.url, self._settings.timeout_seconds
         # A connection that was closed meanwhile is made again once; nothing else is repeated.
-        once = Retry(NoBackoff(), 1, (Broken,))
+        once = redis.retry.Retry(redis.backoff.NoBackoff(), 1, (redis.ConnectionError,))
         try:
             with self._lock:
-                self._client = self._client or Redis.from_url(
+                self._client = self._client or redis.Redis.from_url(
                     url, socket_timeout=seconds, socket_connect_timeout=seconds, retry=once
                 )
             yield self._client
-        except (RedisError, OSError, ValueError) as error:
+        except (redis.RedisError, OSError, ValueError) as error:
             raise BackendDown(self.name, without_secrets(str(error), url)) from None
 
 
@@ -343,8 +342,7 @@ def row_of_hash(key: bytes, value: Any) -> Row:
 def line_of(row: Row) -> dict[str, Any]:
     """The line of a day's list: an entry, flat, with the fields of the note that it names."""
     line = {name: row[name] for name in ("id", "content", "source", "tags", "score")}
-    line |= {"timestamp": row["at"].isoformat()}
-    line |= {name: row[name] for name in ("agent", "provenance") if row[name]}
+    line |= {"timestamp": row["at"].isoformat(), **{name: row[name] for name in ("agent", "provenance") if row[name]}}
     if row["note"]:
         line |= {"type": "notebook_ref", "action": row["action"], "notebook_id": row["note"], "path": row["path"]}
         line |= {name: (row["ref"] or {}).get(name) for name in OF_NOTE}

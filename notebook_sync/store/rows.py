@@ -145,14 +145,14 @@ class Change(msgspec.Struct, frozen=True):
         return f"{self.collection}:{self.id}"
 
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_milliseconds(moment: datetime) -> int:
     """Milliseconds since 1970 of an aware datetime."""
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
+    return (moment - EPOCH) // timedelta(milliseconds=1)
 
 
 def from_milliseconds(milliseconds: int) -> datetime:
     """The aware UTC datetime of milliseconds since 1970."""
-    return _EPOCH + timedelta(milliseconds=milliseconds)
+    return EPOCH + timedelta(milliseconds=milliseconds)

@@ -69,8 +69,7 @@ class Applier:
             files |= {put.look.path: put.projection for put in puts}
             intents = self._intents_of(files)
             self._put(puts, before, created or {})
-            if ends:
-                documents.delete([row.id for row in ends])
+            documents.delete([row.id for row in ends])
             self._apply_facts(files, intents)
             self._record(puts, ends, before, intents, is_quiet=is_quiet)
 
@@ -115,9 +114,8 @@ class Applier:
     def _put(self, puts: Sequence[Put], before: Mapping[str, Row], created: Mapping[str, datetime]) -> None:
         documents = self.index.documents
         moved = [(put, put.was) for put in puts if put.was is not None]
-        if moved:
-            documents.delete([was.id for put, was in moved if put.onto is not None])
-            documents.rename({was.id: put.id for put, was in moved if put.onto is None})
+        documents.delete([was.id for put, was in moved if put.onto is not None])
+        documents.rename({was.id: put.id for put, was in moved if put.onto is None})
         rows = [{**put.projection.document, "id": put.id} for put in puts]
         for put, row in zip(puts, rows, strict=True):
             if row["created_at"] is None:
@@ -174,8 +172,7 @@ class Applier:
             lines.append((was if action == "deleted" and was is not None else note, action, path))
         self.index.history.put(crumbs)
         over = [f"{row['note']}@{row['version'] - HISTORY_LIMIT}" for row in crumbs if row["version"] > HISTORY_LIMIT]
-        if over:
-            self.index.history.delete([*over, *(f"{id}+" for id in over)])
+        self.index.history.delete([*over, *(f"{id}+" for id in over)])
         if is_quiet:
             return
         self.index.stream.put(

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -31,11 +31,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from notebook_sync.model import PARSER, Stamp, id_from_path
-from notebook_sync.store.rows import Row
+from notebook_sync.store.rows import EPOCH, Row
 
 # What an earlier look, at least the settle time ago, found at some paths.
 Settled = Mapping[str, Stamp | None]
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EMPTIED = "the file is empty, and it held text: the last good version is used"
 
 
@@ -83,7 +82,7 @@ class Look(msgspec.Struct, frozen=True):
 
     path: str
     stamp: Stamp | None = None
-    mtime: datetime = _EPOCH
+    mtime: datetime = EPOCH
     projection: Projection | None = None
     fault: str = ""
     is_emptied: bool = False

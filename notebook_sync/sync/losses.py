@@ -38,14 +38,12 @@ def suspect_losses(
     new = {top for top in losses if marks.get(top, now + 1) > now}  # also where the clock was set back
     held = new | {top for top in losses if not is_last and marks.get(top, now) > now - SECOND_LOOK_MS}
     over = (losses.keys() - held) | (marks.keys() - set(map(_top_of, missing)) if missing is not None else set())
-    if new or over:
-        counters.put([{"id": _PREFIX + top, "value": now} for top in new])
-        counters.delete([_PREFIX + top for top in over])
+    counters.put([{"id": _PREFIX + top, "value": now} for top in new])
+    counters.delete([_PREFIX + top for top in over])
     warnings = [_TOO_MANY.format(count=losses[top], folder=top or "the top folder") for top in sorted(held)]
     return {path for path in paths if _top_of(path) in held}, warnings
 
 
 def _top_of(path: str) -> str:
     """The first folder of a path, "" for a file in the notebook's own folder."""
-    head, slash, _ = path.partition("/")
-    return head if slash else ""
+    return path.rpartition("/")[0].partition("/")[0]

@@ -117,5 +117,5 @@ def with_words(row: Row, analyzer: WordAnalyzer) -> Row:
     """A whole row of `documents` or `facts` with what search needs of its text."""
     from notebook_sync.search.terms import search_columns  # not to ask who may read a note
 
-    texts = {name: row.get(name) or "" for name in ("title", "summary", "content", "code")}
-    return {**row, **search_columns(analyzer, **texts, sections=row.get("sections") or ())}
+    texts = {name: row.get(name) or "" for name in ("title", "summary", "code")}
+    return {**row, **search_columns(analyzer, row["content"] or "", **texts, sections=row.get("sections") or ())}

@@ -320,9 +320,8 @@ class Sweep(Struct):
         known = {path: (size, mtime_ns) for path, size, mtime_ns in stored}
         gone = [path for path in known.keys() - found.keys() if not self.scan.is_blind_to(path)]
         new = [path for path, values in found.items() if known.get(path) != values]
-        if gone or new:
-            attachments.delete(gone)
-            attachments.put([{"id": path, "size": found[path][0], "mtime_ns": found[path][1]} for path in new])
+        attachments.delete(gone)
+        attachments.put([{"id": path, "size": found[path][0], "mtime_ns": found[path][1]} for path in new])
 
     def _rows(self, where: Where) -> list[Known]:
         return _known(self.index.documents.tuples(Known._fields, where))

@@ -15,7 +15,7 @@ from tests.store.mirrors import TODAY, Database, Keys, OpenWorld, World, line
 from tests.store.rows_for_tests import document, fact
 
 OWN, BEGUN = Mark(notebook="n", replica="r", generation="g2"), ("g1", "g2")
-MARK = Mark("n", replica="r", generation="g2", cursor=5, at=datetime.now(UTC).isoformat())
+MARK = Mark("n", replica="r", generation="g2", cursor=5, at=datetime.now(UTC))
 
 
 @pytest.mark.parametrize(

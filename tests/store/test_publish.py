@@ -21,7 +21,7 @@ from tests.waiting import eventually
 def test_the_settings_name_the_servers_and_nothing_is_published_without_them(world: World) -> None:
     settings = Settings(mirror=world.mirror, refs=world.refs)
     assert [each.kind for each in targets_of(settings, world.place, world.index)] == ["mongodb", "redis"]
-    assert targets_of(Settings(), world.place, world.index) == []
+    assert list(targets_of(Settings(), world.place, world.index)) == []
     alone = Publisher(world.index, [], world.place)
     alone.publish_inline(1.0)
     assert (alone.publish(1.0), alone.state(), alone.wait_for_cursors(1.0)) == ({}, [], [])
