@@ -83,25 +83,23 @@ def decay_facts(
     """Archive facts that faded, the least important first, and move proven ones to core.md or propose them. Only those
     `among` these ids are archived."""
     view = view_to_change(core, session, "fact decay")
-    faded, proven, sure, most = _judge(core, view)
-    faded = [fact for fact in faded if among is None or fact.id in among][:most]
-    gone = _moved(core, view, [fact.id for fact in faded], ARCHIVE, dry_run=dry_run)
-    promoted = _moved(core, view, [fact.id for fact in sure], CORE_FACTS, dry_run=dry_run)
-    draft = Draft(core, OWNER)
-    rest = [fact for fact in proven if fact.id not in promoted]
-    proposed = [fact for fact in rest if not draft.why_stays(fact.id, CORE_FACTS)]
+    archived = _moved(core, view, among, ARCHIVE, dry_run=dry_run)
+    promoted = _moved(core, view, None, CORE_FACTS, dry_run=dry_run)
+    _, proven, _ = _judge(core, view)
+    draft, done = Draft(core, OWNER), {fact.id for fact in promoted}
+    proposed = [fact for fact in proven if fact.id not in done and not draft.why_stays(fact.id, CORE_FACTS)]
     for fact in () if dry_run else proposed:
         core.events.record(PROPOSED, session, path=fact.path, key=f"{PROPOSED}:{fact.id}", fact=fact.id)
-    archived = [fact for fact in faded if fact.id in gone]
-    return Decayed(archived, [fact for fact in sure if fact.id in promoted], proposed)
+    return Decayed(archived, promoted, proposed)
 
 
-def _judge(core: Core, view: View) -> tuple[list[FactRow], list[FactRow], list[FactRow], int]:
-    """Of the facts that are neither in core.md nor archived, nor of others: those that faded, the least important
-    first; those that were used often enough for core.md; which of them may go there unasked; and how many one run may
-    archive."""
+def _judge(core: Core, view: View, among: Collection[str] | None = None) -> tuple[list[FactRow], ...]:
+    """Of the facts that are neither in core.md nor archived, nor of others, and `among` these ids: those that faded,
+    the least important first, as many as one run may archive; those that were used often enough for core.md; and which
+    of them may go there unasked."""
     limits, now = core.settings.memory, core.now()
-    facts = [fact for fact in facts_of(core, view, "notes") if not fact.provenance]
+    own = [fact for fact in facts_of(core, view, "notes") if not fact.provenance]
+    facts = [fact for fact in own if among is None or fact.id in among]
     histories = histories_of(core, facts)
     faded = [fact for fact in facts if has_faded(fact, histories[fact.id], limits, now)]
     faded.sort(key=lambda fact: (fact.importance, fact.id))
@@ -109,7 +107,7 @@ def _judge(core: Core, view: View) -> tuple[list[FactRow], list[FactRow], list[F
     left = declined(core, [fact.id for fact in above])
     proven = [fact for fact in above if fact.access_count >= limits.promote_accesses and fact.id not in left]
     sure = [fact for fact in proven if limits.promote == "auto" and is_vouched_for(histories[fact.id])]
-    return faded, proven, sure, _most_at_once(len(facts))
+    return faded[: _most_at_once(len(own))], proven, sure
 
 
 def is_vouched_for(history: Sequence[Row]) -> bool:
@@ -124,27 +122,26 @@ def is_vouched_for(history: Sequence[Row]) -> bool:
     return len(said) >= _REINFORCEMENTS and any(actor == "owner" for actor, _ in said)
 
 
-def _moved(core: Core, view: View, ids: Sequence[str], to: str, *, dry_run: bool) -> set[str]:
-    """The ids of the facts that are moved, in one edit; where one of them cannot be moved so, in several. They are
-    judged again under the write lock: a person may just have pinned one."""
+def _moved(core: Core, view: View, among: Collection[str] | None, to: str, *, dry_run: bool) -> list[FactRow]:
+    """The facts that are moved, in one edit; where one of them cannot be moved so, in several. They are judged under
+    the write lock: a person may just have pinned one."""
     reason = "faded" if to == ARCHIVE else "proven"
 
-    def decide(draft: Draft) -> set[str]:
-        faded, _, sure, _ = _judge(core, view)
-        done = set[str]()
-        for fact in faded if to == ARCHIVE else sure:
-            section = fact.section if to == ARCHIVE else draft.section_in_core(fact.section)
-            if fact.id in ids and not draft.move(fact.id, to, section):
-                done.add(fact.id)
-        return done
+    def decide(draft: Draft) -> list[FactRow]:
+        faded, _, sure = _judge(core, view, among)
+        if to == ARCHIVE:
+            return [fact for fact in faded if not draft.move(fact.id, to)]
+        return [fact for fact in sure if not draft.move(fact.id, to, draft.section_in_core(fact.section))]
 
-    if dry_run or not ids:
-        return decide(Draft(core, view.session, reason))
+    planned = decide(Draft(core, view.session, reason))
+    if dry_run or not planned:
+        return planned
     try:
         return change_facts(core, view.session, "fact_decay", decide, reason=reason)[0]
     except (EditFailed, OverCap):
-        parts = (ids[: len(ids) // 2], ids[len(ids) // 2 :]) if len(ids) > 1 else ()
-        return {id for part in parts for id in _moved(core, view, part, to, dry_run=False)}
+        ids, middle = [fact.id for fact in planned], len(planned) // 2
+        halves = (ids[:middle], ids[middle:]) if middle else ()
+        return [fact for half in halves for fact in _moved(core, view, half, to, dry_run=False)]
 
 
 def _most_at_once(facts: int) -> int:

@@ -235,10 +235,9 @@ class _Run:
                 self.warnings.append(each)
             elif self._is_new(each):
                 new["documents" if isinstance(each, NewNote) else each.collection].append(each)
-        self._add(new.pop("documents", []), self._add_notes)
-        self._add(new.pop("facts", []), self._add_facts)
-        for rows in new.values():
-            self._add(rows, self._add_rows)
+        add: dict[str, Callable[[Sequence[Any]], None]] = {"documents": self._add_notes, "facts": self._add_facts}
+        for collection, items in new.items():
+            self._add(items, add.get(collection, self._add_rows))
 
     def _is_new(self, item: NewNote | NewRow) -> bool:
         key = ("documents", item.id) if isinstance(item, NewNote) else (item.collection, item.row["id"])
@@ -249,8 +248,6 @@ class _Run:
 
     def _add(self, items: Sequence[Any], add: Callable[[Sequence[Any]], None]) -> None:
         """Add all of them at once, else each half by itself: one that cannot be added holds up no other."""
-        if not items:
-            return
         try:
             if not self._is_saved:
                 take_checkpoint(self._core, self._session, "before an import")
@@ -262,8 +259,8 @@ class _Run:
                 self.failures.append(Failure(items[0].place, str(error)))
                 return
             middle = len(items) // 2
-            self._add(items[:middle], add)
-            self._add(items[middle:], add)
+            for half in (items[:middle], items[middle:]):
+                self._add(half, add)
 
     def _add_notes(self, items: Sequence[NewNote]) -> None:
         view, limit = View(self._core, self._session), self._core.tree.max_file_bytes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import MAXYEAR, MINYEAR, date, datetime, tzinfo
 from typing import Any, NamedTuple
@@ -79,7 +79,7 @@ def read_template(text: str) -> Template:
     name, the second is text."""
     kind = title = part = ""
     lines: dict[str, list[str]] = {"": []}
-    for line, is_hidden in _lines(text.removeprefix("\ufeff").replace("\r\n", "\n")):
+    for line, is_hidden in _lines(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")):
         label = None if is_hidden else _label(line)
         opening = None if is_hidden or kind or part else _KIND.fullmatch(line)
         if label and label[0] not in lines:
@@ -207,21 +207,15 @@ def agent_of(agent: object, tags: Iterable[str]) -> str:
 # ---- helpers
 
 
-def _lines(text: str) -> Iterator[tuple[str, bool]]:
-    """Each line, and whether it is in code or in a comment."""
-    outline = Outline(text)
-    hidden = [
-        (outline.lines.start(block.first), block.end)
-        for block in outline.root.walk()
+def _lines(text: str) -> list[tuple[str, bool]]:
+    """Each line of a text whose lines end in LF alone, and whether it is in code or in a comment."""
+    hidden = {
+        number
+        for block in Outline(text).root.walk()
         if block.type in ("fence", "code_block") or (block.type == "html_block" and block.content.startswith("<!--"))
-    ]
-    hidden.reverse()
-    at = 0
-    for line in text.split("\n"):
-        while hidden and at >= hidden[-1][1]:
-            hidden.pop()
-        yield line, bool(hidden) and hidden[-1][0] <= at
-        at += len(line) + 1
+        for number in range(block.first, block.last)
+    }
+    return [(line, number in hidden) for number, line in enumerate(text.split("\n"))]
 
 
 def _label(line: str) -> tuple[str, str] | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from notebook_sync.errors import BackendDown, BadAnswer, MissingExtra, UsageError
+from notebook_sync.errors import BackendDown, BadAnswer, UsageError
 from notebook_sync.files.compose import new_id, slug
 from notebook_sync.files.edits import characters_refused
 from notebook_sync.files.fields import AGENT, DEFAULT_PRIORITY, HIGHEST_PRIORITY, Kind
@@ -170,33 +170,31 @@ def _structured(read: Template, text: str, llm: Llm | None) -> tuple[Template, s
     """The memory that a text makes, by itself or with a model; where its structure comes from, and what it lacks."""
     if not read.missing:
         return read, "given", ""
-    made, trouble = _restructured(read, text, llm)
-    if made:
-        return made, "model", ""
-    warning = f"the text has no {', no '.join(read.missing)}; it is saved and marked for review: {trouble}"
-    return read, "partly" if read.parts else "none", warning
-
-
-def _restructured(read: Template, text: str, llm: Llm | None) -> tuple[Template | None, str]:
-    """What a model makes of a text, or None and why. The text is data to it, and its answer is checked."""
-    if llm is None:
-        return None, "no language model is set in [llm]"
-    if len(text) > _LONGEST_TEXT:
-        return None, f"no model is asked about more than {_LONGEST_TEXT:,} characters"
     try:
-        answer = llm.answer(_TASK, f"The text:\n\n{fenced(text)}", Structured)
-    except (BackendDown, BadAnswer, MissingExtra) as error:
-        return None, str(error)
+        return _restructured(read, text, llm), "model", ""
+    except (BackendDown, BadAnswer, UsageError) as error:
+        warning = f"the text has no {', no '.join(read.missing)}; it is saved and marked for review: {error}"
+        return read, "partly" if read.parts else "none", warning
+
+
+def _restructured(read: Template, text: str, llm: Llm | None) -> Template:
+    """What a model makes of a text, which is data to it; its answer is checked. Raises UsageError where none is asked,
+    BackendDown, and BadAnswer."""
+    if llm is None:
+        raise UsageError("no language model is set in [llm]")
+    if len(text) > _LONGEST_TEXT:
+        raise UsageError(f"no model is asked about more than {_LONGEST_TEXT:,} characters")
+    answer = llm.answer(_TASK, f"The text:\n\n{fenced(text)}", Structured)
     parts = {name: getattr(answer, name).strip() for name in PARTS}
     parts = {name: said for name, said in parts.items() if any(each.isalnum() for each in said)}
     wrong = any(len(said) > _LONGEST_PART or characters_refused(said) for said in parts.values())
     if wrong or any(name not in parts for name in NEEDED):
-        return None, "the model's answer has no use"
+        raise BadAnswer(llm.name, "a part is missing, or too long")
     # Who says a thing is not for a model to decide.
     tags = [tag for tag in plain_tags(answer.tags) if len(tag) <= LONGEST_TAG and not tag.startswith(AGENT)]
     every = tuple(dict.fromkeys((*read.tags, *tags[:_MOST_TAGS])))
     title = read.title or plain_title(answer.title)[:LONGEST_TITLE]
-    return Template(read.kind or answer.kind, title, parts, every), ""
+    return Template(read.kind or answer.kind, title, parts, every)
 
 
 # ---- finding
