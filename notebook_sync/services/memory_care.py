@@ -16,10 +16,9 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta, tzinfo
 from functools import partial
 from math import log1p
+from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
-from urllib.parse import quote
-from xml.sax.saxutils import escape, quoteattr
 
 from msgspec.structs import replace
 
@@ -59,13 +58,11 @@ _KIND_TAG = re.compile(rf"(?:kind:|type:)?({'|'.join(KINDS)})", re.IGNORECASE)
 _COLUMNS = ("id", "path", "kind", "tags", "fields", "needs_review", "provenance", "score")
 _SCORED = ("id", "fields", "score", "access_count", "last_accessed", "created_at")
 
-# In every picture: a file that has it may be replaced by another picture.
-MARK = "Memories and their links"
 _MOST_LINKS = 400
 BOX_WIDTH, BOX_HEIGHT, _GAP, _LAYER, _TOP, MARGIN = 228, 58, 26, 126, 80, 28
 # Boxes in a row, pixels between lines of two boxes, letters of a title in a box.
 _WIDEST, _APART, _LETTERS = 8, 7, 30
-# Seen on light and dark pages; links differ in their dashes, too.
+# Seen on light and dark pages.
 _HUES = {
     "decision": "#3b82c4",
     "problem": "#d9622b",
@@ -73,22 +70,9 @@ _HUES = {
     "insight": "#b94fc9",
     UNSTRUCTURED: "#7c8a9e",
 }
-_LINKS = {
-    "causes": ("#d9622b", ""),
-    "solves": ("#2f9e4f", ""),
-    "contradicts": ("#d64545", "2 4"),
-    "expands": ("#3b82c4", "9 4"),
-    "supersedes": ("#8b6fd6", "12 4 2 4"),
-    "similar": ("#7c8a9e", "5 5"),
-}
 _SHAPES = {"decision": ("[", "]"), "problem": ("{{", "}}"), "pattern": ("([", "])"), "insight": ("(", ")")}
 # All that Mermaid or Markdown could take for more than a letter.
 _MARKS = re.compile(r"[^\w\s.,:()/+?!'-]")
-_STYLE = (
-    ".page{fill:#fff}.box{fill:#f8fafc;stroke:#cbd5e1}.head{fill:#1c2430}.soft{fill:#5c6675}.line{fill:none}"
-    "@media(prefers-color-scheme:dark){.page{fill:#14181f}.box{fill:#1c222c;stroke:#3a4453}.head{fill:#e6e9ee}"
-    ".soft{fill:#9aa4b2}}"
-)
 
 
 class Scored(Result, frozen=True, kw_only=True):
@@ -354,13 +338,13 @@ def draw_memories(core: Core, session: Session, shape: str, *, limit: int, links
     arrows.sort(key=lambda each: (-each["confidence"], each["from"], each["to"], each["type"]))
     del arrows[_MOST_LINKS:]
     shown = list(chosen.values())
-    lines = _svg(shown, arrows, links) if shape == "svg" else _mermaid(shown, arrows)
-    return Picture(text="\n".join(lines) + "\n", memories=len(chosen), links=len(arrows))
+    text = _svg(shown, arrows, links) if shape == "svg" else "\n".join([*_mermaid(shown, arrows), ""])
+    return Picture(text=text, memories=len(chosen), links=len(arrows))
 
 
 def _mermaid(memories: Sequence[Memory], arrows: Sequence[Row]) -> Iterator[str]:
     names = {each.id: f"m{number}" for number, each in enumerate(memories, 1)}
-    yield from ("flowchart TD", f"    %% {MARK}")
+    yield from ("flowchart TD", "    %% Memories and their links")
     for each in memories:
         opening, closing = _SHAPES.get(each.kind, ("[/", "/]"))
         label = _MARKS.sub(lambda found: f"#{ord(found[0])};", shorten(_title(each), 60))
@@ -369,43 +353,28 @@ def _mermaid(memories: Sequence[Memory], arrows: Sequence[Row]) -> Iterator[str]
     yield from (f"    classDef {kind} stroke:{hue},stroke-width:2px" for kind, hue in _HUES.items())
 
 
-def _svg(memories: Sequence[Memory], arrows: Sequence[Row], links: str) -> Iterator[str]:
-    """The lines of a picture. With `links`, which is what is before a path in an address, boxes are links."""
+def _svg(memories: Sequence[Memory], arrows: Sequence[Row], links: str) -> str:
+    """A picture. With `links`, which is what is before a path in an address, boxes are links."""
+    from jinja2 import Environment, StrictUndefined  # for this alone
+
+    template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
     spots = place_boxes([each.id for each in memories], [(each["from"], each["to"]) for each in arrows])
-    width = max((x for x, _ in spots.values()), default=520.0) + BOX_WIDTH + MARGIN
-    height = max((y for _, y in spots.values()), default=0.0) + BOX_HEIGHT + MARGIN
-    titles = {each.id: escape(_title(each)) for each in memories}
     names = Counter([*map(_kind, memories), *(arrow["type"] for arrow in arrows)])
-    counted = " · ".join(f"{count:,} {name}" for name, count in names.items())
-    yield (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
-        f'height="{height:.0f}" role="{"group" if links else "img"}" aria-label="{MARK}" '
-        'font-family="system-ui, sans-serif">\n'
-        f'<title>{MARK}</title><style>{_STYLE}</style><rect class="page" width="100%" height="100%"/>\n'
-        f'<text class="head" x="{MARGIN}" y="33" font-size="18" font-weight="600">{MARK}</text>\n'
-        f'<text class="soft" x="{MARGIN}" y="54" font-size="12">{counted or "no memories"}</text>'
+    asides = (BOX_WIDTH / 2 + (number % 5 - 2) * _APART for number in range(len(arrows)))
+    return template.from_string(Path(__file__).with_name("memories.svg").read_text()).render(
+        width=round(max((x for x, _ in spots.values()), default=520) + BOX_WIDTH + MARGIN),
+        height=round(max((y for _, y in spots.values()), default=0) + BOX_HEIGHT + MARGIN),
+        links=links,
+        counted=" · ".join(f"{count:,} {name}" for name, count in names.items()) or "no memories",
+        titles={each.id: _title(each) for each in memories},
+        arrows=[
+            (each, arrow_path(spots[each["from"]], spots[each["to"]], aside))
+            for each, aside in zip(arrows, asides, strict=True)
+        ],
+        box=(BOX_WIDTH, BOX_HEIGHT),
+        hues=_HUES,
+        boxes=[(each, _kind(each), shorten(_title(each), _LETTERS), spots[each.id]) for each in memories],
     )
-    for number, arrow in enumerate(arrows):
-        start, end, kind, confidence = (arrow[name] for name in ("from", "to", "type", "confidence"))
-        (hue, dashes), aside = _LINKS[kind], BOX_WIDTH / 2 + (number % 5 - 2) * _APART
-        line, tip = arrow_path(spots[start], spots[end], aside)
-        yield (
-            f"<g><title>{titles[start]} {kind} {titles[end]} ({confidence:.2f})</title>"
-            f'<path class="line" stroke="{hue}" stroke-width="1.8" stroke-dasharray="{dashes}" '
-            f'opacity="{0.45 + 0.55 * confidence:.2f}" d="{line}"/><path fill="{hue}" d="{tip}"/></g>'
-        )
-    for each in memories:
-        x, y = spots[each.id]
-        small = " · ".join(filter(None, (_kind(each), f"{each.score:.2f}", "to review" * each.needs_review)))
-        box = (
-            f'<g transform="translate({x:.1f} {y:.1f})"><title>{titles[each.id]}</title>'
-            f'<rect class="box" width="{BOX_WIDTH}" height="{BOX_HEIGHT}" rx="7"/>'
-            f'<rect fill="{_HUES[_kind(each)]}" y="8" width="4" height="{BOX_HEIGHT - 16}" rx="2"/>'
-            f'<text class="head" x="14" y="25" font-size="12.5">{escape(shorten(_title(each), _LETTERS))}</text>'
-            f'<text class="soft" x="14" y="44" font-size="11">{small}</text></g>'
-        )
-        yield f"<a href={quoteattr(links + quote(each.path))}>{box}</a>" if links else box
-    yield "</svg>"
 
 
 def place_boxes(ids: Sequence[str], arrows: Sequence[tuple[str, str]]) -> dict[str, tuple[float, float]]:
