@@ -361,7 +361,7 @@ def _svg(memories: Sequence[Memory], arrows: Sequence[Row], links: str) -> str:
     spots = place_boxes([each.id for each in memories], [(each["from"], each["to"]) for each in arrows])
     names = Counter([*map(_kind, memories), *(arrow["type"] for arrow in arrows)])
     asides = (BOX_WIDTH / 2 + (number % 5 - 2) * _APART for number in range(len(arrows)))
-    return template.from_string(Path(__file__).with_name("memories.svg").read_text()).render(
+    return template.from_string(Path(__file__).with_name("memories.svg").read_text(encoding="utf-8")).render(
         width=round(max((x for x, _ in spots.values()), default=520) + BOX_WIDTH + MARGIN),
         height=round(max((y for _, y in spots.values()), default=0) + BOX_HEIGHT + MARGIN),
         links=links,
