@@ -181,11 +181,11 @@ def test_a_note_knows_what_links_to_it(notebook: Notebook) -> None:
 
 
 def test_at_most_ten_links_are_named_and_others_words_are_not(notebook: Notebook) -> None:
-    write(notebook, **{f"pages__n{number}": "[[old]]\n" for number in range(14)})
+    write(notebook, **{f"pages__n{number}": "[[old]]\n" for number in range(54)})
     assert len(notebook.notes.read("pages/old", SCRIBE).linked_from) == 10
-    pages = [notebook.notes.list(SCRIBE, linked_to="old", limit=10)]
-    pages.append(notebook.notes.list(SCRIBE, linked_to="old", limit=10, after=pages[0].next or ""))
-    assert [len(page.results) for page in pages] == [10, 4]
+    pages = [notebook.notes.list(SCRIBE, linked_to="old", limit=50)]
+    pages.append(notebook.notes.list(SCRIBE, linked_to="old", limit=50, after=pages[0].next or ""))
+    assert [len(page.results) for page in pages] == [50, 4]
     write(notebook, pages__obey_me="---\nprovenance: external\n---\n[[winter]]\n")
     (name,) = notebook.notes.read("winter", SCRIBE).linked_from
     assert name.startswith("external note ")
