@@ -6,6 +6,7 @@ No memory that the session may not read is looked up, nor one that others wrote,
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from notebook_sync.context.intent import Intent
 from notebook_sync.model import id_from_path
 from notebook_sync.search.ranking import bm25, fuse, mmr, rarity_of
 from notebook_sync.search.terms import HEADING
-from notebook_sync.search.vectors import Vector, cosine
+from notebook_sync.search.vectors import cosine
 from notebook_sync.services.core import Core
 from notebook_sync.services.remembering import FOLDER, score_of_row
 from notebook_sync.services.view import View
@@ -147,7 +148,8 @@ class Candidates:
             text = " ".join(intent.words[:_AMONG]) if meaning.embedder.is_local else intent.content
             asked = self._core.searcher.ask(f"{intent.title}\n{text[:_LONGEST_AIM]}")
         found = self._found(view, intent, wanted, asked)
-        counts, cosines, directions = self._counts_of(found.rows), dict[str, float](), dict[str, Vector]()
+        counts, cosines = self._counts_of(found.rows), dict[str, float]()
+        directions: dict[str, array[float]] = {}
         if meaning and asked and asked.vector is not None:
             cosines = meaning.vectors["documents"].cosines(asked.vector, found.rows.keys())
             directions = meaning.vectors["documents"].directions(asked.vector, found.rows.keys())
@@ -294,7 +296,9 @@ def _ranked(
     return dict(sorted(ranked.items(), key=lambda item: (-item[1].combined, item[0])))
 
 
-def _likeness(counts: Mapping[str, Counter[str]], directions: Mapping[str, Vector]) -> Callable[[str, str], float]:
+def _likeness(
+    counts: Mapping[str, Counter[str]], directions: Mapping[str, array[float]]
+) -> Callable[[str, str], float]:
     """How alike two candidates are, 0 to 1: by their vectors, or by the words in common where one has none."""
 
     def alike(one: str, other: str) -> float:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from notebook_sync.errors import BackendDown, Busy, MissingExtra, ReadOnly
 from notebook_sync.search.embed import Embedder, Rarity, TextRefused
 from notebook_sync.search.terms import texts_to_embed
-from notebook_sync.search.vectors import Vector, VectorIndex, comparison, cosines_of, sum_of
+from notebook_sync.search.vectors import Vector, VectorIndex, comparison, cosines_of, pack_vector, sum_of
 from notebook_sync.store.index import Index
 from notebook_sync.store.rows import Is, Row, both
 
@@ -104,7 +104,7 @@ class Meaning:
         """The pairs of documents whose sums of passages have at least this cosine, nearest first, equal ones by id."""
         keys = Is("id", "in", [f"documents:{row_id}" for row_id in ids])
         rows = self._index.vectors.tuples(("id", "size", "codes"), both(keys, Is("model", "=", self.embedder.model)))
-        sums = {key.partition(":")[2]: sum_of(codes, size) for key, size, codes in sorted(rows) if size}
+        sums = {key.partition(":")[2]: pack_vector(sum_of(codes, size)) for key, size, codes in sorted(rows) if size}
         sums = {row_id: vector for row_id, vector in sums.items() if any(vector)}
         named, near = list(sums), list[tuple[float, str, str]]()
         for at, (one, vector) in enumerate(sums.items(), 1):

@@ -6,11 +6,13 @@ of vectors differ by less than 0.01 from those of the numbers. All zeros is the 
 
 from __future__ import annotations
 
+import re
 import threading
 from array import array
+from bisect import bisect_left
 from collections.abc import Collection as AnyCollection
 from collections.abc import Sequence
-from heapq import nlargest
+from functools import lru_cache
 from itertools import accumulate, islice
 from typing import Any, TypeAlias
 
@@ -20,7 +22,7 @@ from notebook_sync.store.rows import All, Is
 
 Vector: TypeAlias = bytes
 _AT_ONCE = 512
-# So many passages for each row that is wanted hold enough rows, but where some have very many near ones.
+# So many passages for each row that is wanted are looked at first, and so many times more where those are of few rows.
 _PASSAGES = 4
 
 
@@ -30,12 +32,11 @@ def pack_vector(numbers: Sequence[float]) -> Vector:
     return array("b", [round(number / largest * 127) for number in numbers]).tobytes()
 
 
-def sum_of(vectors: bytes, size: int) -> Vector:
-    """The vector of the sum of vectors of this size, which follow one another."""
-    if len(vectors) == size:
-        return vectors
+@lru_cache(maxsize=2048)  # the same notes are candidates again and again
+def sum_of(vectors: bytes, size: int) -> array[float]:
+    """The sum of vectors of this size, which follow one another; it is not to be changed."""
     codes = array("b", vectors)
-    return pack_vector([sum(codes[at::size]) for at in range(size)])
+    return array("f", map(sum, zip(*(codes[at : at + size] for at in range(0, len(codes), size)), strict=True)))
 
 
 def comparison() -> Any:
@@ -47,17 +48,39 @@ def comparison() -> Any:
 
 def cosines_of(query: Vector, vectors: bytes) -> list[float]:
     """The cosine of a vector with each of the others, which follow one another. Raises MissingExtra."""
+    return [1.0 - distance for distance in _distances(query, vectors)]
+
+
+def cosine(one: array[Any], other: array[Any]) -> float:
+    """The cosine of two lists of numbers of one type. Raises MissingExtra."""
+    return 1.0 - float(comparison().cosine(one, other))
+
+
+def _distances(query: Vector, vectors: bytes) -> memoryview[float]:
+    """The cosines, each taken from 1, so that the nearest has the least: 0 to 2, as floats of 64 bits."""
     if not vectors:
-        return []
+        return memoryview(array("d"))
     there = memoryview(vectors).cast("b", [len(vectors) // len(query), len(query)])
-    asked = memoryview(query).cast("b", [1, len(query)])
-    distances: Any = memoryview(comparison().cdist(asked, there, "cosine")).tolist()
-    return [1.0 - distance for distance in distances[0]]
+    found = comparison().cdist(memoryview(query).cast("b", [1, len(query)]), there, "cosine")
+    return memoryview(found).cast("B").cast("d")
 
 
-def cosine(one: Vector, other: Vector) -> float:
-    """The cosine of two vectors. Raises MissingExtra."""
-    return cosines_of(one, other)[0]
+def _least(distances: memoryview[float], most: int) -> list[int]:
+    """Where the least distances are, in order: at least `most`, if there are so many. Most others are ruled out by two
+    of their bytes, of all at once: to look at each number would take ten times as long as to compute it.
+
+    The highest byte is 63 from 2^-15 to below 2, and less below that; the next one then grows with the number.
+    """
+    raw = distances.tobytes()
+    keys = raw[6::8]
+
+    def up_to(byte: int) -> bytes:
+        return keys.translate(b"\1" * (byte + 1) + bytes(255 - byte))
+
+    last = bisect_left(range(255), most, key=lambda byte: up_to(byte).count(1))
+    tiny = raw[7::8].translate(b"\1" * 63 + bytes(193))
+    places = {found.start() for marks in (up_to(last), tiny) for found in re.finditer(b"\1", marks)}
+    return sorted(places, key=distances.__getitem__)
 
 
 class VectorIndex:
@@ -84,15 +107,12 @@ class VectorIndex:
         with self._lock:
             self._refresh(len(query))
             vectors, owners = self._vectors, self._owners
-        near = [pair for pair in zip(cosines_of(query, vectors), owners, strict=True) if pair[0] > 0]
-        if among is not None:
-            near = [pair for pair in near if pair[1] in among]
-        best: dict[str, float] = {}
-        for most in (_PASSAGES * count, len(near)):
-            for cosine, row_id in nlargest(most, near):
-                best.setdefault(row_id, cosine)
-            if len(best) >= count:
-                break
+        distances, best, most = _distances(query, vectors), dict[str, float](), 0
+        while len(best) < count and most < len(owners):
+            most = _PASSAGES * (most or count)
+            for at in _least(distances, most):
+                if distances[at] < 1 and (among is None or owners[at] in among):
+                    best.setdefault(owners[at], 1.0 - distances[at])
         return list(islice(best.items(), count))
 
     def cosines(self, query: Vector, ids: AnyCollection[str]) -> dict[str, float]:
@@ -101,9 +121,10 @@ class VectorIndex:
         every = iter(cosines_of(query, b"".join(found.values())))
         return {row_id: max(islice(every, len(vectors) // len(query))) for row_id, vectors in found.items()}
 
-    def directions(self, query: Vector, ids: AnyCollection[str]) -> dict[str, Vector]:
-        """The sum of each row's passages, less rows without passages."""
-        return {row_id: sum_of(vectors, len(query)) for row_id, vectors in self.passages_of(query, ids).items()}
+    def directions(self, query: Vector, ids: AnyCollection[str]) -> dict[str, array[float]]:
+        """The sum of each row's passages, less rows whose passages have no direction."""
+        found = self.passages_of(query, ids)
+        return {row_id: sum_of(vectors, len(query)) for row_id, vectors in found.items() if any(vectors)}
 
     def passages_of(self, query: Vector, ids: AnyCollection[str]) -> dict[str, bytes]:
         """The vectors of each of these rows that has passages."""

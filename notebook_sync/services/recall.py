@@ -8,6 +8,7 @@ none, and get none. The text of notes is quoted in a fence: it is data for a mod
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -124,7 +125,7 @@ def _ranked(core: Core, query: str, terms: Sequence[str], rows: Sequence[Row]) -
     ]
     vectors = core.searcher.vectors_of(query, texts[:_EMBEDDED]) if rows else ""
     asked, matrix = (b"", []) if isinstance(vectors, str) else vectors
-    near = {at: vector for at, vector in enumerate(matrix) if any(vector)}
+    near = {at: array("b", vector) for at, vector in enumerate(matrix) if any(vector)}
     cosines = dict(zip(near, cosines_of(asked, b"".join(near.values())), strict=True))
     unrelated = core.searcher.meaning.embedder.unrelated if core.searcher.meaning else 0.0
     far = max([unrelated, *(_FAR * cosine for cosine in cosines.values())])

@@ -18,7 +18,7 @@ from notebook_sync.errors import BackendDown
 from notebook_sync.search import embed
 from notebook_sync.search.embed import Embedder, Rarity, StaticEmbedder, TextRefused, embedder_of
 from notebook_sync.search.embed_static import SPACE, WORD, lower
-from notebook_sync.search.vectors import Vector, cosine, pack_vector
+from notebook_sync.search.vectors import Vector, cosines_of, pack_vector
 from notebook_sync.settings import SearchTable
 from tests.search.embedding_server import EmbeddingServer, Reply, vectors
 from tests.search.word_table import STATIC, package, tables
@@ -33,7 +33,7 @@ def remote(url: str, name: str = "openai:small", *, key: str = KEY, seconds: flo
 
 
 def alike(one: str, other: str, rarity: Rarity = lambda _word: 1.0) -> float:
-    return cosine(WORDS.embed_query(one, rarity), WORDS.embed([other])[0])
+    return cosines_of(WORDS.embed_query(one, rarity), WORDS.embed([other])[0])[0]
 
 
 def of_length_one(vector: Vector) -> list[float]:
@@ -66,7 +66,8 @@ def test_the_title_counts_half_as_much_as_the_rest() -> None:
     title, body = "Harbour fees", "Berths are paid by the metre and by the night. " * 5
     both, first, rest = WORDS.embed([f"{title}\n{body}", title, f"\n{body}"])
     halves = zip(of_length_one(first), of_length_one(rest), strict=True)
-    assert cosine(both, pack_vector([0.5 * one + other for one, other in halves])) == pytest.approx(1, abs=1e-3)
+    expected = pack_vector([0.5 * one + other for one, other in halves])
+    assert cosines_of(both, expected) == pytest.approx([1], abs=1e-3)
 
 
 def test_a_rare_word_of_a_query_counts_more() -> None:

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from notebook_sync.errors import MissingExtra
-from notebook_sync.search.vectors import Vector, VectorIndex, cosines_of, pack_vector, sum_of
+from notebook_sync.search.vectors import Vector, VectorIndex, cosine, pack_vector, sum_of
 from notebook_sync.store.index import Index
 from notebook_sync.store.rows import Row
 
@@ -75,6 +75,19 @@ def test_a_row_with_many_near_passages_hides_no_other(index: Index) -> None:
     assert [name for name, _ in found] == ["long", "n2", "n3", "n4"]
 
 
+def test_the_nearest_of_many_are_those_of_a_comparison_with_each(index: Index) -> None:
+    random = Random(2)
+    (query,) = some_numbers(random)
+    opposite = [-number for number in query]
+    held = {f"n{n}": some_numbers(random, 1 + n % 30) for n in range(300)} | {"same": [query], "not": [opposite]}
+    index.vectors.put([row(name, numbers) for name, numbers in held.items()])
+    vectors = VectorIndex(index, "documents", "m")
+    for count in (1, 10, 250):
+        agrees(vectors.nearest(pack_vector(query), count), held, query, count)
+    assert vectors.nearest(pack_vector(query), 1) == [("same", pytest.approx(1, abs=1e-4))]
+    assert "not" not in dict(vectors.nearest(pack_vector(query), 400))
+
+
 def test_nothing_is_near_where_there_are_no_vectors(index: Index, tmp_path: Path) -> None:
     vectors = VectorIndex(index, "documents", "m")
     numbers = some_numbers(Random(1))
@@ -96,8 +109,9 @@ def test_a_vector_keeps_the_direction_of_its_numbers(numbers: list[float]) -> No
 def test_a_sum_has_the_direction_of_all() -> None:
     numbers = [[1.0, 0.0, 0.5], [0.0, 1.0, 0.5], [0.0, 0.0, -1.0]]
     packed: list[Vector] = [pack_vector(each) for each in numbers]
-    assert cosines_of(sum_of(b"".join(packed), 3), pack_vector([1, 1, 0])) == pytest.approx([1], abs=0.01)
-    assert sum_of(packed[0], 3) == packed[0]
+    total = sum_of(b"".join(packed), 3)
+    assert cosine(total, array("f", [1, 1, 0])) == pytest.approx(1, abs=0.01)
+    assert cosine(sum_of(packed[0], 3), array("f", numbers[0])) == pytest.approx(1, abs=0.01)
 
 
 def test_without_its_package_the_extra_is_named(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
