@@ -30,8 +30,8 @@ _SCORE = 0.8
 # What is read of an intent, and of a row that changes or ends.
 _INTENT = ("id", "path", "digest", "session", "agent", "reason")
 _COMPARED = ("title", "summary", "tags", "status", "provenance")
+_BEFORE = (*_COMPARED, "id", "path", "audience", "collection", "digest", "updated_at", "version", "created_at")
 _TEXT = ("content", "sections", "fields")
-_BEFORE = (*_COMPARED, *_TEXT, "id", "path", "audience", "collection", "digest", "updated_at", "version", "created_at")
 # What is read from the text where the frontmatter does not name it.
 _DERIVED = frozenset(("summary", "language", "key_findings"))
 
@@ -104,11 +104,13 @@ class Applier:
             facts.put([with_words({**row, "audience": most_open(stated)}, self.analyzer)])
 
     def _rows_before(self, puts: Sequence[Put], ends: Sequence[Known]) -> dict[str, Row]:
-        """The rows that change or end, by id, with their text."""
-        known = [row for row in (*ends, *(row for put in puts for row in (put.onto, put.was))) if row is not None]
-        ids = {row.id for row in known}
-        before = {row["id"]: row for row in self.index.documents.find(Is("id", "in", ids), fields=_BEFORE)}
-        ended = ids - before.keys()
+        """The rows that change or end, by id; with the text of those that may get another, of all that end it could be
+        too much."""
+        pasts = {row.id for put in puts for row in (put.onto, put.was) if row is not None}
+        found = self.index.documents.find(Is("id", "in", pasts), fields=_BEFORE + _TEXT)
+        found += self.index.documents.find(Is("id", "in", [row.id for row in ends]), fields=_BEFORE)
+        before = {row["id"]: row for row in found}
+        ended = pasts - before.keys()
         return before | ({row["id"]: row for row in self.index.documents.ended(Is("id", "in", ended))} if ended else {})
 
     def _put(self, puts: Sequence[Put], before: Mapping[str, Row], created: Mapping[str, datetime]) -> None:

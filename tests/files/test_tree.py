@@ -232,7 +232,7 @@ def test_what_is_no_readable_note_is_refused(folder: Path) -> None:
 
 
 def test_a_read_is_never_torn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file is written anew after each of the first parts that are read."""
+    """The file is written again after each of the first parts that are read."""
     write(folder, {"a.md": b"0" * 300})
     digits, pread = iter(b"1234"), os.pread
 
